@@ -129,8 +129,8 @@ pub enum Error {
     Stale {
         /// A lowercase fragment.
         message: String,
-        /// The command that generates it.
-        command: &'static str,
+        /// The next step.
+        hint: String,
     },
     /// The server cannot run in containers.
     #[error(transparent)]
@@ -295,7 +295,7 @@ impl Error {
             Error::Sbom(error) => Some(error.hint()),
             Error::Ship(error) => error.hint(),
             Error::Up(error) => error.hint(),
-            Error::Stale { command, .. } => Some(format!("run `agentcli {command}` again")),
+            Error::Stale { hint, .. } => Some(hint.clone()),
             Error::Host { hint, .. } | Error::Usage { hint, .. } => hint.clone(),
         }
     }

@@ -58,6 +58,8 @@ pub struct Request<'a> {
 pub struct Manifests {
     /// The objects.
     pub objects: Vec<Value>,
+    /// Names of the images of the services beside the server, without digests of [`Request::images`].
+    pub services: Vec<&'static str>,
     /// What the cluster has to have before, as sentences.
     pub requirements: Vec<String>,
     /// Remarks for the user, as lowercase fragments.
@@ -91,11 +93,14 @@ pub fn manifests(request: &Request<'_>) -> Result<Manifests, Refused> {
     let mut objects = vec![scope.config_map()?];
     let (secrets, requirements) = secrets::secrets(&scope, &mut notes)?;
     objects.extend(secrets);
+    let mut services = Vec::new();
     if scope.has_database {
         objects.extend(databases::postgres(&scope)?);
+        services.push(setup::POSTGRES.image);
     }
     if scope.has_redis {
         objects.extend(databases::redis(&scope)?);
+        services.push(setup::REDIS.image);
     }
     match request.server.state {
         State::Databases { .. } => {
@@ -106,7 +111,7 @@ pub fn manifests(request: &Request<'_>) -> Result<Manifests, Refused> {
         State::Directory { volume, path } => objects.extend(server::alone(&scope, volume, path)?),
     }
     objects.iter_mut().for_each(remove_nulls);
-    Ok(Manifests { objects, requirements, notes })
+    Ok(Manifests { objects, services, requirements, notes })
 }
 
 /// A request with what is derived from it once.

@@ -44,44 +44,56 @@ pub(super) fn read(env: &Env, config: &Path) -> Result<Option<AgentLock>, Error>
     })
 }
 
-/// The file that decides the images: with `is_asked` and in jobs of CI services, if it is there.
+/// When the file decides the images without --locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ByDefault {
+    /// In jobs of CI services, if it is there: for what makes or starts an image.
+    InCi,
+    /// Never: for files that are the same on every machine.
+    Never,
+}
+
+/// The file that decides the images of the configuration `config`, if `is_asked` or by `default`.
 ///
 /// # Errors
 ///
-/// Those of [`read`], or it is asked for and is not there.
-pub(super) fn to_use(env: &mut Env, config: &Path, is_asked: bool) -> Result<Option<AgentLock>, Error> {
-    let job = ci_job(env);
+/// Those of [`read`].
+pub(super) fn to_use(
+    env: &mut Env,
+    config: &Path,
+    is_asked: bool,
+    default: ByDefault,
+) -> Result<Option<AgentLock>, Error> {
+    let job = ci_job(env).filter(|_| !is_asked && default == ByDefault::InCi);
     if !is_asked && job.is_none() {
         return Ok(None);
     }
     let lock = read(env, config)?;
-    match (&lock, job) {
-        (None, _) if is_asked => Err(Error::Stale { message: absent(config), command: "lock" }),
-        (Some(_), Some(variable)) if !is_asked => {
-            note(env, &format!("{NAME} decides the images because {variable} is set; --no-lock ignores it"));
-            Ok(lock)
-        }
-        _ => Ok(lock),
+    if let (Some(_), Some(variable)) = (&lock, job) {
+        note(
+            env,
+            &format!("using the images of {NAME} because {variable} is set; pass --no-lock to ignore it"),
+        );
     }
+    Ok(lock)
 }
 
-/// Fails with the differences if `lock` is not what the configuration `config` asks for.
+/// Fails with the differences if `lock` is not what the configuration `config` asks for; `hint` is how to mend it.
 pub(super) fn check(
-    lock: &AgentLock,
+    lock: Option<&AgentLock>,
     config: &Path,
     wanted: &Wanted,
-    needs_services: bool,
+    is_needed: impl Fn(&str) -> bool,
+    hint: impl FnOnce() -> String,
 ) -> Result<(), Error> {
-    let differences = lock.differences(wanted, needs_services);
+    let path = with_slashes(&config.with_file_name(NAME));
+    let Some(lock) = lock else {
+        return Err(Error::Stale { message: format!("`{path}` does not exist"), hint: hint() });
+    };
+    let differences = lock.differences(wanted, is_needed);
     if differences.is_empty() {
         return Ok(());
     }
-    let path = with_slashes(&config.with_file_name(NAME));
     let message = format!("`{path}` is out of date:\n  {}", differences.join("\n  "));
-    Err(Error::Stale { message, command: "lock" })
-}
-
-/// The message that there is no file beside `config`.
-pub(super) fn absent(config: &Path) -> String {
-    format!("`{}` does not exist", with_slashes(&config.with_file_name(NAME)))
+    Err(Error::Stale { message, hint: hint() })
 }

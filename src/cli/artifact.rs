@@ -47,18 +47,18 @@ impl SaveOptions {
         }
     }
 
-    /// Writes the files that `agentcli COMMAND` generates and prints the `next` command, or compares them. Writes none if
+    /// Writes generated files and prints the `next` command, or compares them. Writes none if
     /// agentcli did not write one that exists, unless that is forced, and never overwrites the configuration.
     pub(super) fn save(
         &self,
         env: &mut Env,
         planned: &Planned,
         artifacts: &[Artifact],
-        (command, others): (&'static str, &str),
+        others: &str,
         next: &str,
     ) -> Result<(), Error> {
         if self.check {
-            return check(env, &planned.plan, artifacts, command, others);
+            return check(env, &planned.plan, artifacts, others);
         }
         for artifact in artifacts {
             check_path(env, planned, artifact, self.force)?;
@@ -89,15 +89,8 @@ fn check_path(env: &Env, planned: &Planned, artifact: &Artifact, is_forced: bool
     Ok(())
 }
 
-/// Says why a file is not what `agentcli COMMAND` would write now: what else but the configuration may have changed is
-/// `others`.
-fn check(
-    env: &Env,
-    plan: &Plan,
-    artifacts: &[Artifact],
-    command: &'static str,
-    others: &str,
-) -> Result<(), Error> {
+/// Says why a file is not what would be written now: what else but the configuration may have changed is `others`.
+fn check(env: &Env, plan: &Plan, artifacts: &[Artifact], others: &str) -> Result<(), Error> {
     for artifact in artifacts {
         let path = artifact.path.display();
         let message = match project::regular_text(&env.directory.join(&artifact.path)) {
@@ -109,7 +102,8 @@ fn check(
             }
             Some(_) => format!("`{path}` is out of date: {} changed", plan.config.name),
         };
-        return Err(Error::Stale { message, command });
+        let hint = "run the same command without --check".to_owned();
+        return Err(Error::Stale { message, hint });
     }
     Ok(())
 }

@@ -2,13 +2,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::agent_lock;
+use super::agent_lock::{self, ByDefault};
 use super::check::{self, ConfigOption};
 use super::console::{self, visible_line};
 use super::env::Env;
 use super::image_name;
 use super::server::ServerOption;
 use crate::compiler::agent_lock::{AgentLock, Wanted};
+use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::compiler::back::plan::{Plan, Variant};
 use crate::compiler::front::base_image::is_api_version;
 use crate::compiler::front::config::Config;
@@ -41,7 +42,7 @@ pub struct PlanOptions {
     #[command(flatten)]
     pub(super) base: BaseOptions,
 
-    /// Use the images of agent.lock, and fail if it is not up to date; the default in CI jobs if there is one
+    /// Use the images of agent.lock, and fail if it is not up to date; the default of builds in CI jobs if there is one
     #[arg(long, conflicts_with = "no_lock")]
     locked: bool,
 
@@ -70,23 +71,24 @@ pub struct Planned {
     pub config: Config,
     /// The plan.
     pub plan: Plan,
-    /// The file that decided the images.
-    agent_lock: Option<AgentLock>,
+    /// The file that decided the images, and how to bring it up to date.
+    locked: Option<(AgentLock, String)>,
     /// The context root, as a path that works from the current directory.
     pub context: PathBuf,
 }
 
 impl Planned {
-    /// Checks that the images of the services are locked if those of the project are.
-    pub(super) fn check_services(&self) -> Result<(), Error> {
-        let Some(lock) = &self.agent_lock else { return Ok(()) };
-        agent_lock::check(lock, Path::new(&self.project.source.name), &Wanted::new(&self.config), true)
+    /// Checks that these images of services are locked if the base image is.
+    pub(super) fn check_services(&self, images: &[&str]) -> Result<(), Error> {
+        let Some((lock, hint)) = &self.locked else { return Ok(()) };
+        let (config, wanted) = (Path::new(&self.project.source.name), Wanted::new(&self.config));
+        agent_lock::check(Some(lock), config, &wanted, |image| images.contains(&image), || hint.clone())
     }
 
     /// Checks that the locked base image has an image for `platform`.
     pub(super) fn check_platform(&self, platform: &str) -> Result<(), Error> {
         let name = &self.plan.server.image;
-        let Some(image) = self.agent_lock.as_ref().and_then(|lock| lock.image(name)) else { return Ok(()) };
+        let Some(image) = self.locked.as_ref().and_then(|(lock, _)| lock.image(name)) else { return Ok(()) };
         if image.has_platform(platform) {
             return Ok(());
         }
@@ -103,6 +105,20 @@ impl Planned {
 }
 
 impl BaseOptions {
+    /// The advice to bring agent.lock up to date, as a hint.
+    fn lock_hint(&self) -> String {
+        let config = self.config.config.as_ref().map(|path| project::with_slashes(path));
+        let options = [
+            ("--server ", self.server.given().map(|server| server.name)),
+            ("--base-image ", self.base_image.as_deref()),
+            ("--api-version ", self.api_version.as_deref()),
+        ];
+        let options = options.into_iter().filter_map(|(option, value)| Some((option, value?)));
+        let words = config.iter().map(|path| ("", &**path)).chain(options);
+        let words: String = words.map(|(option, word)| format!(" {option}{}", shell_word(word))).collect();
+        format!("run `agentcli lock{}`", visible_line(&words))
+    }
+
     /// Options with these values.
     pub(super) fn options(&self, env: &Env) -> Result<Options, Error> {
         Ok(Options {
@@ -125,31 +141,36 @@ impl PlanOptions {
         self.no_lock
     }
 
-    /// Reads, checks and plans; findings and notes are printed on stderr.
-    pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
-        self.plan_with(env, &[], true)
+    /// Whether the images have to be those of agent.lock.
+    pub(super) fn locked(&self) -> bool {
+        self.locked
     }
 
-    /// The same for a command that neither makes an image nor runs one, so that it needs no agent.lock.
+    /// Reads, checks and plans; findings and notes are printed on stderr.
+    pub(super) fn plan(&self, env: &mut Env, default: ByDefault) -> Result<Planned, Error> {
+        self.plan_with(env, &[], default)
+    }
+
+    /// The same for a command that neither makes an image nor runs one.
     pub(super) fn plan_unlocked(&self, env: &mut Env) -> Result<Planned, Error> {
         if self.locked {
             let hint = "remove it, or build the image here";
             return Err(Error::usage("--locked is for images that are built here", hint));
         }
-        self.plan_with(env, &[], false)
+        self.plan_with(env, &[], ByDefault::Never)
     }
 
     /// The same for a command that makes an image and starts nothing: no image has the values of `env`.
-    pub fn plan_image(&self, env: &mut Env) -> Result<Planned, Error> {
-        self.plan_with(env, &["/env"], true)
+    pub(super) fn plan_image(&self, env: &mut Env, default: ByDefault) -> Result<Planned, Error> {
+        self.plan_with(env, &["/env"], default)
     }
 
-    /// Plans for a command that does not read `keys`, with the images of agent.lock if it `uses_images`.
-    fn plan_with(&self, env: &mut Env, keys: &[&str], uses_images: bool) -> Result<Planned, Error> {
+    /// Plans for a command that does not read `keys`.
+    fn plan_with(&self, env: &mut Env, keys: &[&str], default: ByDefault) -> Result<Planned, Error> {
         let path = self.base.config.path(env);
         let directory = directory_of(&env.directory.join(&path));
         let agent_lock =
-            if uses_images && !self.no_lock { agent_lock::to_use(env, &path, self.locked)? } else { None };
+            if self.no_lock { None } else { agent_lock::to_use(env, &path, self.locked, default)? };
         let options = Options {
             install_command: self.install_command.clone(),
             build_command: self.build_command.clone(),
@@ -163,15 +184,17 @@ impl PlanOptions {
         if plan.server.variant != Variant::Javascript {
             self.refuse_javascript_options()?;
         }
-        if let Some(lock) = &options.agent_lock {
-            agent_lock::check(lock, &path, &Wanted::new(&config), false)?;
+        let lock = options.agent_lock.as_ref();
+        if self.locked || lock.is_some() {
+            agent_lock::check(lock, &path, &Wanted::new(&config), |_| false, || self.base.lock_hint())?;
         }
         self.base.server.note(env, options.server);
         for note in &plan.notes {
             console::note(env, &note.message);
         }
         let context = tidy(&path.parent().unwrap_or(Path::new("")).join(&plan.context.root));
-        Ok(Planned { project, config, plan, agent_lock: options.agent_lock, context })
+        let locked = options.agent_lock.map(|lock| (lock, self.base.lock_hint()));
+        Ok(Planned { project, config, plan, locked, context })
     }
 
     fn refuse_javascript_options(&self) -> Result<(), Error> {

@@ -30,6 +30,11 @@ impl ServerOption {
         }
     }
 
+    /// The server of the option, if it is given.
+    pub(super) fn given(&self) -> Option<&'static Product> {
+        self.server
+    }
+
     /// Says which server was chosen, unless it is the default, and how.
     pub fn note(&self, env: &mut Env, server: &Product) {
         if *server != *<&Product>::default() {

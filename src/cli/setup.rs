@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use tokio::runtime::Runtime;
 
+use super::agent_lock;
 use super::compile::{PlanOptions, Planned, directory_of};
 use super::console::{note, visible_line};
 use super::env::Env;
@@ -144,17 +145,22 @@ impl SetupArguments {
     pub(super) fn prepare(
         &self,
         env: &mut Env,
+        locked: agent_lock::ByDefault,
         pull: bool,
         machine: Option<&str>,
     ) -> Result<Prepared, Error> {
         self.check()?;
-        let planned = self.plan.plan(env)?;
-        planned.check_services()?;
+        let planned = self.plan.plan(env, locked)?;
         let config = env.directory.join(&planned.project.path);
         let directory = real_directory(&config);
         let request = self.request(env, &directory, machine)?;
         let file = variables::values(env, &planned.project, &planned.config);
         let setup = request.setup(&planned.plan, &planned.config, &file);
+        let images = setup.services.iter().filter_map(|service| match &service.image {
+            ServiceImage::Named { name } => Some(&**name),
+            ServiceImage::Built { .. } => None,
+        });
+        planned.check_services(&images.collect::<Vec<_>>())?;
         for it in &setup.notes {
             note(env, &it.message);
         }

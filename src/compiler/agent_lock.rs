@@ -9,7 +9,7 @@ use toml::Spanned;
 use crate::compiler::front::base_image;
 use crate::compiler::front::config::Config;
 use crate::compiler::manifests::Broken;
-use crate::compiler::manifests::image_name::ImageName;
+use crate::compiler::manifests::image_name::{ImageName, is_sha256, without_digest};
 use crate::compiler::server::product::State;
 use crate::compiler::server::setup;
 
@@ -105,24 +105,25 @@ impl AgentLock {
             });
         }
         let Text { server, image, .. } = toml::from_str(text).map_err(broken)?;
-        for text in server.version.iter().chain([&server.name]) {
-            check(text, is_platform(text.get_ref()), "this is not the name or the version of a server")?;
+        check(&server.name, is_word(server.name.get_ref()), "invalid server name")?;
+        if let Some(version) = &server.version {
+            check(version, is_word(version.get_ref()), "invalid server version")?;
         }
         let mut images: Vec<LockedImage> = Vec::new();
         for Entry { name, digest, platforms } in image {
             let is_name = ImageName::parse(name.get_ref()).is_ok_and(|it| it.digest.is_none());
-            check(&name, is_name, "this is not the name of an image without a digest")?;
+            check(&name, is_name, "invalid image name; it must not have a digest")?;
             let is_new = images.iter().all(|it| it.name != *name.get_ref());
-            check(&name, is_new, "an image before this has the same name")?;
+            check(&name, is_new, "duplicate image name")?;
             for digest in platforms.values().chain([&digest]) {
-                check(digest, is_digest(digest.get_ref()), "this is not `sha256:` with 64 hex digits")?;
-            }
-            for (platform, digest) in &platforms {
                 check(
                     digest,
-                    is_platform(platform),
-                    "this is not the digest of a platform such as `linux/amd64`",
+                    is_sha256(digest.get_ref()),
+                    "invalid digest; expected `sha256:` and 64 hex digits",
                 )?;
+            }
+            for (platform, digest) in &platforms {
+                check(digest, is_word(platform), "invalid platform; expected one such as `linux/amd64`")?;
             }
             let platforms = platforms.into_iter().map(|(name, digest)| (name, digest.into_inner())).collect();
             images.push(LockedImage { name: name.into_inner(), digest: digest.into_inner(), platforms });
@@ -168,8 +169,8 @@ impl AgentLock {
     }
 
     /// The differences to the file that `wanted` asks for, as lines that start with `-` for what only this file has, and
-    /// with `+` for what it lacks. Services that it lacks count if `needs_services`.
-    pub fn differences(&self, wanted: &Wanted, needs_services: bool) -> Vec<String> {
+    /// with `+` for what it lacks. Services that it lacks count if their image `is_needed`.
+    pub fn differences(&self, wanted: &Wanted, is_needed: impl Fn(&str) -> bool) -> Vec<String> {
         let mut lines = Vec::new();
         if self.server != wanted.server {
             lines.extend([format!("- server {}", self.server), format!("+ server {}", wanted.server)]);
@@ -181,7 +182,7 @@ impl AgentLock {
             let has_name = wanted.images().any(|name| without_digest(name) == image.name);
             lines.push(format!("- {}", if has_name { image.pinned() } else { image.name.clone() }));
         }
-        let needed = wanted.images().filter(|name| needs_services || **name == wanted.base);
+        let needed = wanted.images().filter(|name| **name == wanted.base || is_needed(name));
         lines.extend(needed.filter(|name| self.image(name).is_none()).map(|name| format!("+ {name}")));
         lines
     }
@@ -216,19 +217,8 @@ impl fmt::Display for Server {
     }
 }
 
-/// The name of an image without its digest.
-pub fn without_digest(name: &str) -> &str {
-    name.split_once('@').map_or(name, |(name, _)| name)
-}
-
-/// Whether this is a digest of SHA-256.
-pub fn is_digest(text: &str) -> bool {
-    let is_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
-    text.strip_prefix("sha256:").is_some_and(|digits| digits.len() == 64 && digits.chars().all(is_digit))
-}
-
-/// Whether this can be a platform, which a file has in quotes.
-pub fn is_platform(text: &str) -> bool {
+/// Whether this can be a platform, or a name or version of a server, which a file has in quotes.
+pub fn is_word(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c))
 }
 
@@ -316,7 +306,7 @@ mod tests {
         );
         assert!(text.starts_with(&start), "{text}");
         assert_eq!(AgentLock::parse(&text), Ok(lock.clone()));
-        assert_eq!(lock.differences(&wanted, true), [""; 0]);
+        assert_eq!(lock.differences(&wanted, |_| true), [""; 0]);
         assert_eq!(lock.pinned(&wanted.base), format!("{}@{index}", wanted.base));
         assert_eq!(lock.pinned("other"), "other");
         let image = lock.image(&wanted.base).unwrap();
@@ -327,7 +317,7 @@ mod tests {
     #[test]
     fn differences_name_both_sides() {
         let lock = all(&wanted("", "licensed"));
-        let changed = |members: &str, server: &str| lock.differences(&wanted(members, server), true);
+        let changed = |members: &str, server: &str| lock.differences(&wanted(members, server), |_| true);
         assert_eq!(
             changed(r#", "python_version": "3.12""#, "licensed"),
             ["- langchain/langgraph-api:3.11", "+ langchain/langgraph-api:3.12"]
@@ -348,8 +338,8 @@ mod tests {
         );
         let wanted = wanted("", "licensed");
         let lock = AgentLock::new(&wanted, vec![image(&wanted.base, '0')]);
-        assert_eq!(lock.differences(&wanted, false), [""; 0]);
-        assert_eq!(lock.differences(&wanted, true), ["+ redis:6", "+ pgvector/pgvector:pg16"]);
+        assert_eq!(lock.differences(&wanted, |_| false), [""; 0]);
+        assert_eq!(lock.differences(&wanted, |_| true), ["+ redis:6", "+ pgvector/pgvector:pg16"]);
     }
 
     #[test]
@@ -360,23 +350,18 @@ mod tests {
             ("version = 1", "version = \"1\"", "\"1\"", "invalid type: string \"1\", expected i64"),
             ("version = 1", "versions = 1", "# W", "missing field `version`"),
             ("[server]", "[server", "\nname", "unclosed table"),
-            (
-                "\"redis:6\"",
-                "\"redis:6@a\"",
-                "\"redis:6@a\"",
-                "this is not the name of an image without a digest",
-            ),
+            ("\"redis:6\"", "\"redis:6@a\"", "\"redis:6@a\"", "invalid image name"),
             (
                 "\"redis:6\"",
                 "\"pgvector/pgvector:pg16\"",
                 "\"pgvector/pgvector:pg16\"",
-                "an image before this",
+                "duplicate image name",
             ),
-            ("digest = \"sha256:0", "digest = \"sha256:Z", "\"sha256:Z", "this is not `sha256:`"),
-            ("\"linux/amd64\" = \"sha256:a", "\"linux/amd64\" = \"md5:a", "\"md5:a", "this is not `sha256:`"),
+            ("digest = \"sha256:0", "digest = \"sha256:Z", "\"sha256:Z", "invalid digest"),
+            ("\"linux/amd64\" = \"sha256:a", "\"linux/amd64\" = \"md5:a", "\"md5:a", "invalid digest"),
             ("digest = ", "hash = ", "hash", "unknown field `hash`"),
-            ("\"linux/amd64\"", "'a\"b'", "\"sha256:a", "this is not the digest of a platform"),
-            ("\"licensed\"", "'a\"b'", "'a\"b'", "this is not the name or the version of a server"),
+            ("\"linux/amd64\"", "'a\"b'", "\"sha256:a", "invalid platform"),
+            ("\"licensed\"", "'a\"b'", "'a\"b'", "invalid server name"),
         ] {
             let text = good.replacen(from, to, 1);
             let broken = AgentLock::parse(&text).unwrap_err();

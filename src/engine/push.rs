@@ -16,7 +16,7 @@ use super::credentials::{Login, anonymous_header, login_header};
 use super::error::{Error, Refusal};
 use super::progress::cut;
 use super::transfer::{Layers, Transfer};
-use crate::compiler::manifests::image_name::ImageName;
+use crate::compiler::manifests::image_name::{ImageName, is_sha256};
 use crate::live::{Event, Stop};
 
 /// Maximum number of attempts if the connection breaks or the registry is unavailable.
@@ -212,9 +212,7 @@ fn pushing(docker: Docker, request: &PushRequest, login: &str) -> Docker {
 /// `sha256:…` in `TAG: digest: sha256:… size: 528`, the last status of a push.
 fn digest_in(status: &str) -> Option<String> {
     let rest = status.split_once(": digest: ")?.1;
-    let digest = rest.split_whitespace().next()?;
-    let hex = digest.strip_prefix("sha256:")?;
-    (hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| digest.to_owned())
+    rest.split_whitespace().next().filter(|digest| is_sha256(digest)).map(str::to_owned)
 }
 
 /// The tag of an image while it is pushed. Engines push tags only.

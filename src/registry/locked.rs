@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::access::{Access, LATEST, parsed};
 use super::error::Error;
 use super::image::{Image, platform};
-use crate::compiler::agent_lock::{LockedImage, is_digest, is_platform, without_digest};
+use crate::compiler::agent_lock::{LockedImage, is_word};
+use crate::compiler::manifests::image_name::{is_sha256, without_digest};
 use crate::live::Stop;
 
 /// The image `name` with the digests that its registry has for it now.
@@ -37,7 +38,7 @@ async fn find(access: &Access<'_>, name: &str) -> Result<LockedImage, Error> {
         Some(all) => all.iter().filter_map(of_index).collect::<BTreeMap<_, _>>(),
         None => {
             let settings = manifest.json["config"]["digest"].as_str().unwrap_or_default().to_owned();
-            if !is_digest(&settings) {
+            if !is_sha256(&settings) {
                 return Err(invalid());
             }
             let configuration = repository.configuration(&settings).await?;
@@ -45,7 +46,7 @@ async fn find(access: &Access<'_>, name: &str) -> Result<LockedImage, Error> {
             BTreeMap::from([(image.platform(), digest.clone())])
         }
     };
-    let is_valid = |(platform, digest): (&String, &String)| is_platform(platform) && is_digest(digest);
+    let is_valid = |(platform, digest): (&String, &String)| is_word(platform) && is_sha256(digest);
     if platforms.is_empty() || !platforms.iter().all(is_valid) {
         return Err(invalid());
     }

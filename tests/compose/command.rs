@@ -68,7 +68,7 @@ fn what_is_there_is_checked_and_kept() {
     assert_eq!(env.run("compose --check compose.yaml").code, 0);
     let stale = env.run("compose --check compose.yaml --port 9999");
     assert_eq!(stale.code, 1);
-    assert!(stale.err.contains("options") && stale.err.contains("`agentcli compose` again"), "{}", stale.err);
+    assert!(stale.err.contains("options") && stale.err.contains("without --check"), "{}", stale.err);
 }
 
 #[test]

@@ -16,12 +16,20 @@ fn whole() -> String {
     text("licensed", &[&[(BASE, 'a')][..], &SERVICES].concat())
 }
 
-/// The message of a refusal, without the hint.
-fn refusal(run: &Output) -> &str {
+/// The message of a refusal with this hint.
+fn refusal<'r>(run: &'r Output, hint: &str) -> &'r str {
     assert_eq!((run.code, &*run.out), (1, ""), "{}", run.err);
-    let (message, hint) = run.err.rsplit_once("hint: ").unwrap();
-    assert_eq!(hint, "run `agentcli lock` again\n");
+    let (message, actual) = run.err.rsplit_once("hint: ").unwrap();
+    assert_eq!(actual.trim_end(), hint);
     message
+}
+
+/// The hint of a command that compares the file, and of those that use it.
+const UNCHECKED: &str = "run the same command without --check";
+const LOCK: &str = "run `agentcli lock`";
+
+fn hint(command: &str) -> &'static str {
+    if command.contains("--check") { UNCHECKED } else { LOCK }
 }
 
 #[test]
@@ -70,20 +78,21 @@ fn a_stale_file_is_refused_with_the_differences() {
         "compose - --locked",
     ] {
         let run = env.run(command);
-        assert_eq!(refusal(&run), base, "{command}");
+        assert_eq!(refusal(&run, hint(command)), base, "{command}");
     }
     let run = env.run("plan --locked --server memory");
     let server = "error: `agent.lock` is out of date:\n  - server licensed\n  + server memory 0.16.7\n  - langchain/langgraph-api:3.11\n  \
                   - pgvector/pgvector:pg16\n  - redis:6\n  + python:3.12-slim\n";
-    assert_eq!(refusal(&run), server);
+    assert_eq!(refusal(&run, "run `agentcli lock --server memory`"), server);
     let absent = TestEnv::project().run("dockerfile - --locked");
-    assert_eq!(refusal(&absent), "error: `agent.lock` does not exist\n");
-    assert_eq!(refusal(&TestEnv::project().run("lock --check")), "error: `agent.lock` does not exist\n");
+    assert_eq!(refusal(&absent, LOCK), "error: `agent.lock` does not exist\n");
+    let absent = TestEnv::project().run("lock --check");
+    assert_eq!(refusal(&absent, UNCHECKED), "error: `agent.lock` does not exist\n");
     // An option asks for another image, too.
-    let run = project(&whole()).run("dockerfile - --locked --base-image a:1");
+    let run = project(&whole()).run("dockerfile - -c ./agent.json --locked --base-image a:1");
     assert_eq!(
-        refusal(&run),
-        "error: `agent.lock` is out of date:\n  - langchain/langgraph-api:3.11\n  + a:1\n"
+        refusal(&run, "run `agentcli lock ./agent.json --base-image a:1`"),
+        "error: `./agent.lock` is out of date:\n  - langchain/langgraph-api:3.11\n  + a:1\n"
     );
 }
 
@@ -93,29 +102,59 @@ fn services_are_needed_where_they_run() {
     for command in ["dockerfile - --locked", "lock --check --no-services"] {
         assert_eq!(env.run(command).code, 0, "{command}");
     }
+    let own = "--locked --secret-reference POSTGRES_URI=s/p --secret-reference REDIS_URI=s/r";
+    assert_eq!(env.run(&format!("manifests - --name a --image r.example/a:1 {own}")).code, 0);
+    let run = env.run("compose - --locked --postgres-uri postgres://db.example/a");
+    assert_eq!(refusal(&run, LOCK), "error: `agent.lock` is out of date:\n  + redis:6\n");
     let missing = "error: `agent.lock` is out of date:\n  + redis:6\n  + pgvector/pgvector:pg16\n";
     for command in
         ["lock --check", "compose - --locked", "manifests - --name a --image r.example/a:1 --locked"]
     {
-        assert_eq!(refusal(&env.run(command)), missing, "{command}");
+        assert_eq!(refusal(&env.run(command), hint(command)), missing, "{command}");
+    }
+}
+
+/// A build that gets as far as the engine, which is not there.
+const BUILD: &str = "build -t a";
+
+#[test]
+fn builds_in_jobs_of_ci_services_use_a_file_that_is_there() {
+    let stale = text("licensed", &[("langchain/langgraph-api:3.10", 'a')]);
+    for (variable, value, is_used) in [("CI", "true", true), ("GITLAB_CI", "1", true), ("CI", "false", false)]
+    {
+        let job = |env: TestEnv| env.variable(variable, value).variable("DOCKER_HOST", "unix:///none");
+        let run = job(project(&whole())).run(BUILD);
+        assert_eq!(run.code, 4, "{}", run.err);
+        let note = format!(
+            "note: using the images of agent.lock because {variable} is set; pass --no-lock to ignore it\n"
+        );
+        assert_eq!(run.err.contains(&note), is_used, "{}", run.err);
+        assert_eq!(job(project(&stale)).run(BUILD).code, if is_used { 1 } else { 4 });
+        assert_eq!(job(project(&stale)).run("build -t a --no-lock").code, 4);
+        let without = job(TestEnv::project()).run(BUILD);
+        assert!(without.code == 4 && !without.err.contains("agent.lock"), "{}", without.err);
     }
 }
 
 #[test]
-fn jobs_of_ci_services_use_a_file_that_is_there() {
-    let stale = text("licensed", &[("langchain/langgraph-api:3.10", 'a')]);
-    for (variable, value, is_used) in [("CI", "true", true), ("GITLAB_CI", "1", true), ("CI", "false", false)]
-    {
-        let run = project(&whole()).variable(variable, value).run("dockerfile -");
-        assert_eq!(run.code, 0, "{}", run.err);
-        assert_eq!(run.out.contains(&digest('a')), is_used, "{variable}={value}");
-        let note =
-            format!("note: agent.lock decides the images because {variable} is set; --no-lock ignores it\n");
-        assert_eq!(run.err == note, is_used, "{}", run.err);
-        assert_eq!(project(&stale).variable(variable, value).run("dockerfile -").code, u8::from(is_used));
-        assert_eq!(project(&stale).variable(variable, value).run("dockerfile - --no-lock").code, 0);
-        let without = TestEnv::project().variable(variable, value).run("dockerfile -");
-        assert_eq!((without.code, &*without.err), (0, ""));
+fn written_files_are_the_same_in_jobs_of_ci_services() {
+    for (option, other) in [("", "--locked"), ("--locked", "")] {
+        let env = project(&whole()).variable("DOCKER_HOST", "unix:///none");
+        let files = [("compose", "compose.yaml"), ("dockerfile", "Dockerfile")];
+        for (command, file) in files {
+            assert_eq!(env.run(&format!("{command} {option} {file}")).code, 0);
+        }
+        let job = env.variable("CI", "true");
+        for (command, file) in files {
+            let check = |option: &str| job.run(&format!("{command} {option} --check {file}"));
+            assert_eq!(check(option).code, 0, "{command} {option}");
+            assert_eq!(check(other).code, 1, "{command} {option}");
+        }
+        // The digests of the images are no reason to write it again.
+        for build in [BUILD, "build -t a --locked"] {
+            let run = job.run(build);
+            assert!(run.code == 4 && !run.err.contains("out of date"), "{}", run.err);
+        }
     }
 }
 
@@ -137,7 +176,7 @@ fn a_broken_file_is_refused_with_the_place() {
         (
             "sha256:a",
             "sha256:",
-            "`agent.lock:8:10`: this is not `sha256:` with 64 hex digits",
+            "`agent.lock:8:10`: invalid digest; expected `sha256:` and 64 hex digits",
             "correct it, or remove it and run `agentcli lock`",
         ),
     ] {
@@ -165,10 +204,26 @@ fn the_platforms_of_the_file_can_be_built() {
     assert_eq!(refused.code, 2, "{}", refused.err);
     let message = format!("the base image `{BASE}` is locked for `linux/amd64`, not for `linux/arm64`");
     assert!(refused.err.contains(&message), "{}", refused.err);
-    for command in ["--locked --platform linux/amd64", "--platform linux/arm64"] {
+    for command in
+        ["--locked --platform linux/amd64", "--locked --platform linux/x86_64", "--platform linux/arm64"]
+    {
         let run = env.run(&format!("build -t a {command}"));
         assert!(run.code == 4 && run.err.contains("unix:///none"), "{}", run.err);
     }
+}
+
+#[test]
+fn what_cannot_be_locked_is_refused() {
+    let env = project(&whole()).file("agents/agent.json", VALID);
+    let run = env.run("lock --upgrade agents/agent.json");
+    let hint = "hint: name the configuration first: `agentcli lock agents/agent.json --upgrade`\n";
+    assert!(run.code == 2 && run.err.ends_with(hint), "{}", run.err);
+    let run = env.run("lock --upgrade redis --no-services");
+    let message = format!("error: --upgrade: agent.lock has no image `redis`\nhint: name one of `{BASE}`\n");
+    assert_eq!((run.code, run.err), (2, message));
+    assert_eq!(std::fs::read_to_string(env.path("agent.lock")).unwrap(), whole());
+    let run = env.run(&format!("lock --base-image a@sha512:{}", "0".repeat(128)));
+    assert!(run.code == 2 && run.err.contains("its digest is not of SHA-256"), "{}", run.err);
 }
 
 /// A file that has everything is not changed, and nobody is asked.

@@ -118,7 +118,7 @@ fn a_file_is_written_checked_and_kept() {
     assert_eq!(env.run(&format!("{command} --check")).code, 0);
     let stale = env.run(&format!("{command} --check --resource cpu=1"));
     assert_eq!(stale.code, 1);
-    assert!(stale.err.contains("run `agentcli manifests` again"), "{}", stale.err);
+    assert!(stale.err.contains("run the same command without --check"), "{}", stale.err);
     let env = env.file("own.yaml", "a: 1\n");
     assert_eq!(env.run(&format!("manifests own.yaml {IMAGE} --name agent")).code, 2);
     assert_eq!(std::fs::read_to_string(env.path("own.yaml")).unwrap(), "a: 1\n");

@@ -88,7 +88,7 @@ fn manifests(details: RevisionDetails, secrets: Vec<Secret>, given: Given) -> Re
     let refused = |Refused { message, hint }| {
         Refusal::bad(format!("The deployment has no manifests: {message}; {hint}."))
     };
-    let Manifests { objects, requirements, notes } = kubernetes::manifests(&request).map_err(refused)?;
+    let Manifests { objects, requirements, notes, .. } = kubernetes::manifests(&request).map_err(refused)?;
     remarks.extend(requirements.iter().map(|it| format!("Requires {it}")));
     remarks.extend(notes.iter().map(|it| format!("Note: {it}")));
     Ok(emit::documents(&remarks, &objects))

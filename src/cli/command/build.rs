@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use super::dockerfile::warn_if_stale;
-use crate::cli::agent_lock::ci_job;
+use crate::cli::agent_lock::{self, ci_job};
 use crate::cli::build_options::BuildOptions;
 use crate::cli::compile::PlanOptions;
 use crate::cli::console::{self, visible_line};
@@ -82,12 +82,15 @@ impl Build {
         if self.push {
             self.tags.iter().try_for_each(|name| target("", name, Duration::ZERO).map(drop))?;
         }
-        let planned = self.options.plan_image(env)?;
-        self.platform.iter().try_for_each(|platform| planned.check_platform(platform.trim()))?;
+        let planned = self.options.plan_image(env, agent_lock::ByDefault::InCi)?;
+        let platforms = self.platform.iter().map(|platform| image_name::platform(platform));
+        let platforms = platforms.collect::<Result<Vec<_>, _>>()?;
+        platforms.iter().try_for_each(|platform| planned.check_platform(platform))?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
         let settings = self.build.read(env, &planned.plan, true)?;
         let uses_cache = settings.uses_cache();
-        let requests = self.requests(&BuildRequest { settings, ..image::request(env, &planned, &[])? })?;
+        let requests =
+            self.requests(&BuildRequest { settings, ..image::request(env, &planned, &[])? }, &platforms);
         if self.why {
             return self.explain(env, &requests);
         }
@@ -194,16 +197,15 @@ impl Build {
     }
 
     /// One build for each platform: a name refers to an image of one platform.
-    fn requests(&self, request: &BuildRequest) -> Result<Vec<BuildRequest>, Error> {
+    fn requests(&self, request: &BuildRequest, platforms: &[String]) -> Vec<BuildRequest> {
         let (pull, no_cache) = (self.build.pulls(), self.no_cache);
         let request = |platform, tags| BuildRequest { platform, tags, pull, no_cache, ..request.clone() };
-        match self.platform.as_slice() {
-            [] => Ok(vec![request(None, self.tags.clone())]),
-            [platform] => Ok(vec![request(Some(image_name::platform(platform)?), self.tags.clone())]),
+        match platforms {
+            [] => vec![request(None, self.tags.clone())],
+            [platform] => vec![request(Some(platform.clone()), self.tags.clone())],
             several => {
-                let platforms = several.iter().map(|platform| image_name::platform(platform));
-                let build = |platform: String| request(Some(platform.clone()), self.tags_for(&platform));
-                platforms.map(|platform| platform.map(build)).collect()
+                let build = |platform: &String| request(Some(platform.clone()), self.tags_for(platform));
+                several.iter().map(build).collect()
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::dockerfile as dockerfile_command;
+use crate::cli::agent_lock;
 use crate::cli::artifact::{Artifact, SaveOptions};
 use crate::cli::compile::{Planned, directory_of};
 use crate::cli::console::{note, warn};
@@ -39,7 +40,8 @@ pub(crate) struct Compose {
 impl Compose {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let save_path = self.save.path(env, NAME)?;
-        let Prepared { session, planned, request } = self.setup.prepare(env, false, None)?;
+        let Prepared { session, planned, request } =
+            self.setup.prepare(env, agent_lock::ByDefault::Never, false, None)?;
         let is_stdout = save_path.is_none();
         let save_path = save_path.unwrap_or_else(|| NAME.into());
         self.warn(env, &planned, request.postgres_uri.is_some());
@@ -49,9 +51,9 @@ impl Compose {
             self.note_dockerfile(env, &save_path);
             return Ok(env.out.write(&artifacts[0].text)?);
         }
-        let generated = ("compose", "options, manifests or the layout of the project");
+        let others = "options, manifests or the layout of the project";
         let next = format!("docker compose -f {} up --wait", shell_word(&project::with_slashes(&save_path)));
-        self.save.save(env, &planned, &artifacts, generated, &next)
+        self.save.save(env, &planned, &artifacts, others, &next)
     }
 
     /// The compose file, and the Dockerfile unless an image is given.

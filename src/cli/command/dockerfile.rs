@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::cli::agent_lock;
 use crate::cli::artifact::{Artifact, SaveOptions};
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::warn;
@@ -29,7 +30,7 @@ pub(crate) struct Dockerfile {
 impl Dockerfile {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let save_path = self.save.path(env, "Dockerfile")?;
-        let planned = self.options.plan_image(env)?;
+        let planned = self.options.plan_image(env, agent_lock::ByDefault::Never)?;
         let Some(save_path) = save_path else {
             if !planned.plan.context.withheld.is_empty() {
                 let name = listed(planned.plan.context.withheld.iter().map(String::as_str));
@@ -42,8 +43,8 @@ impl Dockerfile {
             return Ok(env.out.write(&dockerfile::dockerfile(&planned.plan))?);
         };
         let artifacts = artifacts(&planned, &save_path);
-        let generated = ("dockerfile", "options, manifests or the layout of the project");
-        self.save.save(env, &planned, &artifacts, generated, &build_line(&planned, &save_path))
+        let others = "options, manifests or the layout of the project";
+        self.save.save(env, &planned, &artifacts, others, &build_line(&planned, &save_path))
     }
 }
 
@@ -65,11 +66,11 @@ fn build_line(planned: &Planned, save_path: &Path) -> String {
     format!("{builder}docker build -f {} -t agent {}", word(save_path), word(&planned.context))
 }
 
-/// Warns where a Dockerfile beside the configuration was generated, and is not `current`.
+/// Warns where a Dockerfile beside the configuration was generated, and is not `current` but for digests of agent.lock.
 pub(super) fn warn_if_stale(env: &mut Env, planned: &Planned, current: &str) {
     let path = planned.project.path.with_file_name("Dockerfile");
     let text = project::regular_text(&env.directory.join(&path)).filter(|text| text.starts_with(MARK));
-    if text.is_some_and(|text| text != current) {
+    if text.is_some_and(|text| without_digests(&text) != without_digests(current)) {
         let text = format!(
             "the generated Dockerfile beside {} is out of date; this build does not use it, but others may: run \
              `agentcli dockerfile` again",
@@ -77,4 +78,11 @@ pub(super) fn warn_if_stale(env: &mut Env, planned: &Planned, current: &str) {
         );
         warn(env, &text);
     }
+}
+
+/// The Dockerfile without the digests of images.
+fn without_digests(text: &str) -> String {
+    let mut parts = text.split("@sha256:");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + part.trim_start_matches(|c: char| c.is_ascii_hexdigit()))
 }

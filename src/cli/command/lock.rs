@@ -10,8 +10,8 @@ use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::registry::access;
 use crate::compiler::Unused;
-use crate::compiler::agent_lock::{AgentLock, LockedImage, NAME, Wanted, without_digest};
-use crate::compiler::manifests::image_name::ImageName;
+use crate::compiler::agent_lock::{AgentLock, LockedImage, NAME, Wanted};
+use crate::compiler::manifests::image_name::{ImageName, is_sha256, without_digest};
 use crate::compiler::words::listed;
 use crate::error::Error;
 use crate::live::relay;
@@ -24,14 +24,14 @@ Examples:
   agentcli lock                        write ./agent.lock, or add what it lacks
   agentcli lock --upgrade              with the images that the tags name now
   agentcli lock --upgrade redis        only this image
-  agentcli lock --check                fail if it is not up to date, without a network
+  agentcli lock --check                fail if it is not up to date, without network access
   agentcli build -t my-agent --locked  build with these images")]
 pub(crate) struct Lock {
-    /// Configuration file [default: that of --config]
+    /// Configuration file [default: the value of --config]
     #[arg(value_name = "CONFIG", conflicts_with = "config")]
     file: Option<PathBuf>,
 
-    /// Write nothing, contact nobody, and exit with 1 if the file is not up to date
+    /// Write nothing, and exit with 1 if the file is not up to date; without network access
     #[arg(long, conflicts_with = "upgrade")]
     check: bool,
 
@@ -57,11 +57,11 @@ impl Lock {
         let wanted = Wanted::new(&compiled);
         let before = agent_lock::read(env, &config)?;
         if self.check {
-            let absent = || Error::Stale { message: agent_lock::absent(&config), command: "lock" };
-            let before = before.ok_or_else(absent)?;
-            return agent_lock::check(&before, &config, &wanted, !self.no_services);
+            let hint = || "run the same command without --check".to_owned();
+            return agent_lock::check(before.as_ref(), &config, &wanted, |_| !self.no_services, hint);
         }
-        self.check_upgrade(&wanted)?;
+        check_digest(&wanted.base)?;
+        self.check_upgrade(env, &wanted)?;
         if plan.has_lines_from_outside() {
             let text = format!(
                 "images and files that `dockerfile_lines` take from elsewhere are not in {NAME}: name images with \
@@ -73,14 +73,24 @@ impl Lock {
         self.save(env, &config, before.as_ref(), &lock)
     }
 
+    /// The images that the file is to have.
+    fn wanted<'w>(&self, wanted: &'w Wanted) -> impl Iterator<Item = &'w String> {
+        wanted.images().filter(|name| !self.no_services || **name == wanted.base)
+    }
+
     /// Checks that --upgrade names an image.
-    fn check_upgrade(&self, wanted: &Wanted) -> Result<(), Error> {
+    fn check_upgrade(&self, env: &Env, wanted: &Wanted) -> Result<(), Error> {
         let Some(Some(name)) = &self.upgrade else { return Ok(()) };
-        if wanted.images().any(|image| is_called(image, name)) {
+        if self.wanted(wanted).any(|image| is_called(image, name)) {
             return Ok(());
         }
-        let message = format!("--upgrade: {NAME} has no image `{}`", visible_line(name));
-        Err(Error::usage(message, format!("name one of {}", listed(wanted.images().map(String::as_str)))))
+        let shown = visible_line(name);
+        let hint = if env.directory.join(name).is_file() {
+            format!("name the configuration first: `agentcli lock {shown} --upgrade`")
+        } else {
+            format!("name one of {}", listed(self.wanted(wanted).map(String::as_str)))
+        };
+        Err(Error::usage(format!("--upgrade: {NAME} has no image `{shown}`"), hint))
     }
 
     /// All images: those of the file that stay, and the others from their registries.
@@ -97,7 +107,7 @@ impl Lock {
         };
         let mut images = Vec::new();
         let mut missing = Vec::new();
-        for name in wanted.images().filter(|name| !self.no_services || **name == wanted.base) {
+        for name in self.wanted(wanted) {
             match before.and_then(|lock| lock.image(name)).filter(|_| !is_upgraded(name)) {
                 Some(image) => images.push(image.clone()),
                 None => missing.push(name),
@@ -149,6 +159,17 @@ impl Lock {
         }
         env.print(&format!("wrote {}", with_slashes(&path)));
         Ok(())
+    }
+}
+
+/// Refuses a digest of another algorithm than the one that registries compute.
+fn check_digest(image: &str) -> Result<(), Error> {
+    match ImageName::parse(image).ok().and_then(|name| name.digest) {
+        Some(digest) if !is_sha256(digest) => Err(Error::usage(
+            format!("cannot lock `{}`: its digest is not of SHA-256", visible_line(image)),
+            "name it with its `sha256:` digest, or with a tag",
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use crate::api::wire::{Deployment, Redacted, ResourceSpec};
 use crate::cli::account::AccountOptions;
+use crate::cli::agent_lock;
 use crate::cli::artifact::{Artifact, SaveOptions};
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{note, visible_line, warn};
@@ -77,11 +78,12 @@ pub(crate) struct Manifests {
 impl Manifests {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let save_path = self.save.path(env, NAME)?;
-        let planned = self.options.plan(env)?;
-        planned.check_services()?;
+        let planned = self.options.plan(env, agent_lock::ByDefault::Never)?;
         let request = self.request(env, &planned)?;
         let refused = |Refused { message, hint }| Error::usage(visible_line(&message), visible_line(&hint));
-        let Made { objects, requirements, notes } = kubernetes::manifests(&request).map_err(refused)?;
+        let Made { objects, requirements, notes, services } =
+            kubernetes::manifests(&request).map_err(refused)?;
+        planned.check_services(&services)?;
         for text in &notes {
             note(env, &visible_line(text));
         }
@@ -99,7 +101,7 @@ impl Manifests {
         }
         let next = format!("kubectl apply -f {}", shell_word(&project::with_slashes(&save_path)));
         let artifacts = [Artifact { path: save_path, text }];
-        self.save.save(env, &planned, &artifacts, ("manifests", "options or the deployment"), &next)
+        self.save.save(env, &planned, &artifacts, "options or the deployment", &next)
     }
 
     fn request<'a>(&self, env: &mut Env, planned: &'a Planned) -> Result<Request<'a>, Error> {

@@ -7,6 +7,7 @@ use clap::builder::PossibleValue;
 use jiff::Timestamp;
 use tokio::runtime::Runtime;
 
+use crate::cli::agent_lock;
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
@@ -80,7 +81,8 @@ impl Sbom {
             return Err(Error::usage(format!("`{shown}` is neither an image nor a file: {why}"), hint));
         }
         let needs_plan = self.target.is_none() || self.options.base.config.config.is_some();
-        let planned = if needs_plan { Some(self.options.plan_image(env)?) } else { None };
+        let planned =
+            if needs_plan { Some(self.options.plan_image(env, agent_lock::ByDefault::InCi)?) } else { None };
         let runtime = env.runtime()?;
         let engine = setup::engine(env, &runtime)?;
         let name = match (&self.target, &planned) {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::cli::agent_lock;
 use crate::cli::build_options::BuildOptions;
 use crate::cli::compile::Planned;
 use crate::cli::console;
@@ -63,7 +64,8 @@ impl Up {
         let engine = engine(env, &runtime);
         // Mistakes in the configuration are reported whether there is an engine or not.
         let machine = engine.as_ref().ok().and_then(Engine::machine);
-        let mut prepared = self.setup.prepare(env, self.build.pulls(), machine)?;
+        let mut prepared =
+            self.setup.prepare(env, agent_lock::ByDefault::InCi, self.build.pulls(), machine)?;
         let settings = self.build.read(env, &prepared.planned.plan, prepared.session.build.is_some())?;
         prepared.session.set_build_settings(&settings);
         let engine = engine?;
@@ -124,7 +126,8 @@ struct Replan<'a> {
 
 impl Hooks for Printer<'_, Replan<'_>> {
     fn replan(&mut self) -> Option<Session> {
-        let prepared = self.context.setup.prepare(self.env, false, self.context.machine);
+        let prepared =
+            self.context.setup.prepare(self.env, agent_lock::ByDefault::InCi, false, self.context.machine);
         let mut prepared = prepared.inspect_err(|error| console::report(self.env, error)).ok()?;
         prepared.session.set_build_settings(&self.context.settings);
         self.env.end_round();

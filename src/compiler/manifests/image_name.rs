@@ -93,14 +93,27 @@ fn is_tag(tag: &str) -> bool {
     tag.len() <= MAX_TAG && tag.starts_with(is_word) && tag.chars().all(|c| is_word(c) || ".-".contains(c))
 }
 
+/// Whether this is a digest of SHA-256.
+pub fn is_sha256(digest: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    digest.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 64 && hex.chars().all(is_digit))
+}
+
+/// The name of an image without its digest.
+pub fn without_digest(name: &str) -> &str {
+    name.split_once('@').map_or(name, |(name, _)| name)
+}
+
 fn is_digest(digest: &str) -> bool {
     let Some((algorithm, hex)) = digest.split_once(':') else { return false };
+    if algorithm == "sha256" {
+        return is_sha256(digest);
+    }
     let is_part = |it: &str| {
         it.starts_with(|c: char| c.is_ascii_alphabetic()) && it.chars().all(|c| c.is_ascii_alphanumeric())
     };
-    let is_length = if algorithm == "sha256" { hex.len() == 64 } else { hex.len() >= 32 };
     algorithm.split(['-', '_', '+', '.']).all(is_part)
-        && is_length
+        && hex.len() >= 32
         && hex.chars().all(|c| c.is_ascii_hexdigit())
 }
 
