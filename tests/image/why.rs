@@ -80,11 +80,14 @@ fn a_step_that_runs_again_names_what_changed() {
         assert_lines(&project.why(""), &expected);
         assert_lines(&again(&project.run("")), &expected);
         assert_eq!(project.why(""), [none]);
-        let event: Value =
-            serde_json::from_str(project.run("--why --no-cache --progress json").out.lines().next().unwrap())
-                .unwrap();
-        assert_eq!((&event["event"], &event["cause"]), (&json!("runs_again"), &json!("--no-cache is given")));
-        assert!(event["seconds"].as_f64().is_some(), "{event}");
+        let events = project.run("--why --no-cache --progress json").out;
+        let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for event in &events {
+            let cause = (&event["event"], &event["cause"]);
+            assert_eq!(cause, (&json!("runs_again"), &json!("--no-cache is given")));
+        }
+        // Steps that other builds have run, too, did not run in one of this name.
+        assert!(events.iter().any(|event| event["seconds"].as_f64().is_some()), "{events:?}");
 
         // The lines and everything after them.
         let found = project.why("--build-arg WORD=other");

@@ -155,7 +155,11 @@ fn installers() {
         ("", "uv pip install --system -c /api/constraints.txt", "python3 -m pip"),
         (r#", "pip_installer": "auto""#, "uv pip install", "python3 -m pip"),
         (r#", "pip_installer": "uv""#, "uv pip install", "python3 -m pip"),
-        (r#", "pip_installer": "pip""#, "python3 -m pip install -c /api/constraints.txt", "uv pip install"),
+        (
+            r#", "pip_installer": "pip""#,
+            "python3 -m pip install --no-compile -c /api/constraints.txt",
+            "uv pip install",
+        ),
         (
             r#", "pip_config_file": "./pip.conf""#,
             "PIP_CONFIG_FILE=/run/agentcli/pip.conf python3 -m pip",
@@ -215,7 +219,7 @@ fn packages_that_need_their_source() {
     let entries = format!(r#""dependencies": [".", "./a", "./b"], {GRAPHS}"#);
     let plan = plan(&entries, &files);
     has(&plan, "-c /api/constraints.txt httpx numpy ");
-    let installed = "--system --no-deps -e /deps/app/a -e /deps/app/b && rm -f /usr/bin/uv ";
+    let installed = "--system --no-deps -e /deps/app/a -e /deps/app/b && find /usr ";
     in_order(&plan, "COPY . /deps/app/", installed);
     in_order(&plan, "(uv pip uninstall --system pip", "COPY . /deps/app/");
     let pip = format!(r#"{entries}, "pip_installer": "pip""#);

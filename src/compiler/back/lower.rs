@@ -1,5 +1,6 @@
 //! Config → [`Plan`]: every decision that [`Resolved`] leaves open, such as where files go and in which order.
 
+mod bytecode;
 mod common;
 mod contract;
 mod groups;

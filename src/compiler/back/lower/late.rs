@@ -20,6 +20,7 @@ impl Late {
         let mut commands = Vec::new();
         if !resolved.is_early() {
             commands = Groups::packages(input).installation(input, tools);
+            commands.extend(tools.tidying());
         }
         let files: Vec<&RequirementsFile> = resolved.files.iter().filter(|file| file.is_local()).collect();
         for file in &files {

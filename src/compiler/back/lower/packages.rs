@@ -61,6 +61,7 @@ impl Packages {
         }
         let mut commands = if self.is_staged { Vec::new() } else { skeletons(input, &self.groups, build) };
         commands.extend(self.groups.installation(input, tools));
+        commands.extend(tools.tidying());
         let (why, mounts) = if self.is_staged {
             (
                 "local packages, from the cache of uv",

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use crate::compiler::back::lower::{Build, Input};
+use crate::compiler::back::lower::{Build, Input, bytecode};
 use crate::compiler::back::plan::{Action, Command, Mount};
 use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::front::config::{Config, KeepPkgTools};
@@ -29,17 +29,13 @@ pub(super) struct Tools {
 /// How Python files are compiled to bytecode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bytecode {
-    /// The installed packages are compiled, so that no container does it again. Python compares it with the hash of the
-    /// source: times change with every build.
+    /// What the installed packages import is compiled.
     Compiled,
     /// None is written: the packages change often.
     Omitted,
     /// Python writes what it runs, which makes build backends faster.
     Written,
 }
-
-/// The time for files in archives: the first that the format can hold. It also makes pip compile hash-based bytecode.
-const SOURCE_DATE_EPOCH: &str = "315532800";
 
 impl Tools {
     pub(super) fn new(resolved: &Resolved) -> Self {
@@ -122,6 +118,13 @@ impl Tools {
         Command::Unless { check, commands }
     }
 
+    /// Removes what an installation of local packages leaves that differs with every build: uv's times of files, and its locks.
+    pub(super) fn tidying(&self) -> Option<Command> {
+        let find = "find /usr -maxdepth 6 -path '*.dist-info/uv_cache.json' -execdir sed -i /uv_cache.json/d RECORD ';' -delete";
+        let tidying = || Command::Shell(format!("{find} && rm -f /tmp/uv-*.lock"));
+        (self.installer == Installer::Uv).then(tidying)
+    }
+
     /// Installs the server's own packages again unless they have their versions.
     fn restore_packages(&self, installation: &Installation) -> Command {
         let own = installation.own.iter().map(|&own| own.to_owned()).collect::<Vec<_>>();
@@ -137,17 +140,11 @@ impl Tools {
     fn unconstrained(&self, directory: Option<String>, arguments: impl Iterator<Item = String>) -> Command {
         let directory = directory.into_iter().flat_map(|it| ["--directory".to_owned(), it]);
         let mut variables = IndexMap::new();
-        let compiled: &[_] = match (self.bytecode, self.installer) {
-            (Bytecode::Written, _) => &[],
-            (Bytecode::Omitted, _) => &[("PYTHONDONTWRITEBYTECODE", "1")],
-            (Bytecode::Compiled, Installer::Pip) => &[("SOURCE_DATE_EPOCH", SOURCE_DATE_EPOCH)],
-            (Bytecode::Compiled, Installer::Uv) => {
-                &[("UV_COMPILE_BYTECODE", "1"), ("PYC_INVALIDATION_MODE", "CHECKED_HASH")]
-            }
-        };
-        variables.extend(compiled.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
+        if self.bytecode == Bytecode::Omitted {
+            variables.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
+        }
         let program: &[&str] = match self.installer {
-            Installer::Pip => &["python3", "-m", "pip", "install"],
+            Installer::Pip => &["python3", "-m", "pip", "install", "--no-compile"],
             Installer::Uv => &["uv", "pip", "install", "--system"],
         };
         match self.installer {
@@ -170,7 +167,7 @@ impl Tools {
     }
 
     /// The same with `more` mounts.
-    pub(super) fn run_with(&self, commands: Vec<Command>, more: Vec<Mount>) -> Action {
+    pub(super) fn run_with(&self, mut commands: Vec<Command>, more: Vec<Mount>) -> Action {
         let cache = match self.installer {
             Installer::Pip => "/root/.cache/pip",
             Installer::Uv => "/root/.cache/uv",
@@ -188,6 +185,10 @@ impl Tools {
             mounts.push(Mount::Secret { id: id.to_owned(), target: target.to_owned() });
         }
         mounts.extend(more);
+        if self.bytecode == Bytecode::Compiled {
+            mounts.push(bytecode::mount());
+            commands.push(bytecode::command());
+        }
         Action::Run { mounts, commands }
     }
 }

@@ -1,0 +1,55 @@
+# Compiles what is loaded when the installed packages are imported, with the hash of the source (PEP 552).
+import dis, importlib.util, marshal, multiprocessing, os, sysconfig
+
+LIBRARY = sysconfig.get_path("purelib")
+
+def roots(directory, prefix=""):
+    for entry in os.scandir(directory):
+        name = prefix + entry.name.removesuffix(".py")
+        yield name
+        if entry.is_dir() and entry.name.isidentifier() and not os.path.exists(f"{entry.path}/__init__.py"):
+            yield from roots(entry.path, f"{name}.")
+
+def imports(code, package):
+    loaded, end = [], 0
+    for step in dis.get_instructions(code):
+        if step.offset < end:
+            continue
+        if step.opname.startswith("LOAD_"):
+            loaded.append(step.argval)
+        elif step.opname.endswith("_IF_FALSE") and loaded[-1:] == ["TYPE_CHECKING"]:
+            end = step.argval
+        elif step.opname == "IMPORT_NAME":
+            level, names = loaded[-2:]
+            name = importlib.util.resolve_name("." * level + step.argval, package)
+            yield from [name, *(f"{name}.{part}" for part in names or ())]
+
+def compiled(module):
+    path, package = os.path.join(LIBRARY, *module.split("."), "__init__.py"), module
+    if not os.path.exists(path):
+        path, package = path.removesuffix("/__init__.py") + ".py", module.rpartition(".")[0]
+    target = importlib.util.cache_from_source(path)
+    try:
+        if os.path.exists(target):
+            return []
+        with open(path, "rb") as file:
+            source = file.read()
+        code = compile(source, path, "exec", dont_inherit=True)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "wb") as file:
+            file.write(importlib.util.MAGIC_NUMBER + b"\3\0\0\0" + importlib.util.source_hash(source))
+            file.write(marshal.dumps(code))
+        return list(imports(code, package))
+    except Exception:  # Python reports it when the module is imported.
+        return []
+
+if __name__ == "__main__":
+    try:
+        each = multiprocessing.Pool().map
+    except (ImportError, OSError):  # There is no shared memory.
+        each = map
+    known, new = set(), set(roots(LIBRARY))
+    while new:
+        known |= new
+        found = {name for names in each(compiled, sorted(new)) for name in names}
+        new = {name.rsplit(".", at)[0] for name in found for at in range(name.count(".") + 1)} - known
