@@ -124,7 +124,7 @@ pub enum Error {
     /// The deployment failed.
     #[error(transparent)]
     Ship(ship::Error),
-    /// A generated file is out of date.
+    /// A generated file or an image is not what would be made now.
     #[error("{message}")]
     Stale {
         /// A lowercase fragment.

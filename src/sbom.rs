@@ -1,7 +1,7 @@
 //! Software bills of materials: the packages of an image, as the metadata in its files shows them, in the formats CycloneDX
 //! and SPDX.
 //!
-//! [`Reader`] reads the files of an image from a tar stream and keeps only metadata. [`components`] makes packages of it,
+//! [`read`] reads the files of an image from a tar stream and keeps only metadata. [`components`] makes packages of it,
 //! and [`attribute`] adds what lock files and the base image say about them: hashes and origins. Nothing is guessed: a hash
 //! is given only if it is certain which file of the lock was installed.
 
@@ -25,4 +25,4 @@ pub use document::{Bill, Image};
 pub use error::Error;
 pub use format::Format;
 pub use origin::{attribute, mark_base};
-pub use reader::{Metadata, Reader};
+pub use reader::{Metadata, read};

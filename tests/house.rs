@@ -242,7 +242,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("saphyr_parser", &["compiler::manifests::yaml"]),
     ("signal_hook", &["live::signals"]),
     ("stacker", &["compiler::manifests::stack"]),
-    ("tar", &["context", "sbom"]),
+    ("tar", &["context", "engine", "sbom"]),
     ("tempfile", &["context", "doctor", "engine", "project"]),
     ("wild", &["cli::env"]),
     ("tokio_rustls", &["engine"]),

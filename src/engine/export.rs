@@ -1,15 +1,21 @@
 //! The files of an image, without running anything of it.
 
+use std::io::{self, Read};
+use std::thread;
+
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::CreateContainerOptions;
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
-use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::connect::Engine;
 use super::error::Error;
 use crate::live::Stop;
+
+/// Number of pieces of an archive in flight.
+const CAPACITY: usize = 16;
 
 /// A local image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,13 +58,18 @@ impl Engine {
         }))
     }
 
-    /// Sends the files of a local image as a tar archive, in pieces, until all are sent or nobody receives them any more. A
-    /// container is created for it, never started, and removed.
+    /// Reads the files of a local image as a tar archive with `read`, on a thread of its own. A container is created for
+    /// it, never started, and removed.
     ///
     /// # Errors
     ///
-    /// The engine refuses or disconnects, or the program is asked to stop.
-    pub async fn export(&self, image: &str, pieces: Sender<Bytes>, stop: &Stop) -> Result<(), Error> {
+    /// The engine refuses or disconnects, or the program is asked to stop. The inner error is that of `read`.
+    pub async fn read_files<T: Send + 'static>(
+        &self,
+        image: &str,
+        stop: &Stop,
+        read: impl FnOnce(Files) -> io::Result<T> + Send + 'static,
+    ) -> Result<io::Result<T>, Error> {
         // An image without a command could not be made a container.
         let body = ContainerCreateBody {
             image: Some(image.to_owned()),
@@ -68,9 +79,13 @@ impl Engine {
         };
         let create = self.docker.create_container(None::<CreateContainerOptions>, body);
         let container = self.call(&format!("create a container of `{image}`"), create).await?.id;
-        let exported = stop.unless_asked(self.send_files(&container, pieces)).await;
+        let (sender, pieces) = mpsc::channel(CAPACITY);
+        let files = Files { pieces, current: Bytes::new() };
+        let reader = thread::spawn(move || read(files));
+        let sent = stop.unless_asked(self.send_files(&container, sender)).await;
         let removed = self.remove(&container).await;
-        exported.map_err(Error::from).flatten().and(removed)
+        let read = reader.join().unwrap_or_else(|_| Err(io::Error::other("the reader panicked")));
+        sent.map_err(Error::from).flatten().and(removed).map(|()| read)
     }
 
     async fn send_files(&self, container: &str, pieces: Sender<Bytes>) -> Result<(), Error> {
@@ -83,5 +98,26 @@ impl Engine {
             }
         }
         Ok(())
+    }
+}
+
+/// The files of an image as a tar archive.
+#[derive(Debug)]
+pub struct Files {
+    pieces: Receiver<Bytes>,
+    current: Bytes,
+}
+
+impl Read for Files {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() {
+            match self.pieces.blocking_recv() {
+                Some(piece) => self.current = piece,
+                None => return Ok(0),
+            }
+        }
+        let count = buffer.len().min(self.current.len());
+        self.current.copy_to_slice(&mut buffer[..count]);
+        Ok(count)
     }
 }

@@ -2,16 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead as _, BufReader, Read};
-use std::thread::{self, JoinHandle};
 
-use bytes::{Buf as _, Bytes};
 use tar::{Archive, EntryType};
-use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::javascript;
-
-/// Number of pieces of the archive in flight.
-const CAPACITY: usize = 16;
 
 /// Most bytes of a database of a distribution.
 const MAX_DATABASE: u64 = 64 << 20;
@@ -26,29 +20,6 @@ pub struct Metadata {
     pub files: BTreeMap<String, String>,
     /// Files that are hard links to files that are not kept, by the path of those.
     pub links: BTreeMap<String, BTreeSet<String>>,
-}
-
-/// Reads an archive on a thread of its own.
-#[derive(Debug)]
-pub struct Reader(JoinHandle<io::Result<Metadata>>);
-
-impl Reader {
-    /// Starts reading the archive whose pieces are sent. `before` is the result for the same archive, which tells which files
-    /// have links; empty the first time.
-    pub fn start(before: Metadata) -> (Self, Sender<Bytes>) {
-        let (sender, pieces) = mpsc::channel(CAPACITY);
-        let pieces = Pieces { pieces, current: Bytes::new() };
-        (Self(thread::spawn(move || read(pieces, before))), sender)
-    }
-
-    /// Waits until the archive has been read.
-    ///
-    /// # Errors
-    ///
-    /// It is broken or ends early.
-    pub fn finish(self) -> io::Result<Metadata> {
-        self.0.join().unwrap_or_else(|_| Err(io::Error::other("the reader of the archive panicked")))
-    }
 }
 
 /// The part of a file that is kept.
@@ -110,7 +81,13 @@ impl Use {
     }
 }
 
-fn read(archive: impl Read, mut metadata: Metadata) -> io::Result<Metadata> {
+/// Reads the files of an image, a tar archive. `metadata` is the result for the same archive, which tells which files have
+/// links; empty the first time.
+///
+/// # Errors
+///
+/// It is broken or ends early.
+pub fn read(archive: impl Read, mut metadata: Metadata) -> io::Result<Metadata> {
     let links = std::mem::take(&mut metadata.links);
     for entry in Archive::new(archive).entries()? {
         let entry = entry?;
@@ -144,26 +121,6 @@ fn read(archive: impl Read, mut metadata: Metadata) -> io::Result<Metadata> {
 fn plain(path: &[u8]) -> String {
     let path = String::from_utf8_lossy(path);
     path.strip_prefix("./").unwrap_or(&path).trim_start_matches('/').to_owned()
-}
-
-/// The pieces of an archive, as a reader.
-struct Pieces {
-    pieces: Receiver<Bytes>,
-    current: Bytes,
-}
-
-impl Read for Pieces {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.current.is_empty() {
-            match self.pieces.blocking_recv() {
-                Some(piece) => self.current = piece,
-                None => return Ok(0),
-            }
-        }
-        let count = buffer.len().min(self.current.len());
-        self.current.copy_to_slice(&mut buffer[..count]);
-        Ok(count)
-    }
 }
 
 #[cfg(test)]

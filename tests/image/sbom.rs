@@ -10,7 +10,6 @@ use agentcli::engine::{Engine, EngineEnv, Error};
 use agentcli::live::Stop;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::sync::mpsc;
 
 use super::Copy;
 use super::push::Stage;
@@ -314,7 +313,7 @@ fn an_interrupted_command_leaves_no_container() {
         let engine = runtime.block_on(Engine::connect(&env)).unwrap();
         let stop = Stop::default();
         stop.raise();
-        let exported = runtime.block_on(engine.export(name, mpsc::channel(1).0, &stop));
+        let exported = runtime.block_on(engine.read_files(name, &stop, |_| Ok(())));
         assert!(matches!(exported, Err(Error::Interrupted(_))), "{exported:?}");
         let left = docker(&host, &["ps", "-aq", "--filter", &format!("ancestor={name}")]);
         assert_eq!(left, "", "{host}");

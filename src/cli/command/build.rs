@@ -1,5 +1,7 @@
 //! `agentcli build`
 
+mod verify;
+
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -30,13 +32,19 @@ Examples:
   agentcli build -t my-agent                       build ./agent.json
   agentcli build -t my-agent:1 -t my-agent:latest  with two names
   agentcli build -t my-agent --no-pull             with the local base image
+  agentcli build --verify my-agent                 compare it with a build without a cache
   agentcli build -t registry.example/agent --push  and push it
   agentcli build -t registry.example/agent --push --cache-from registry.example/agent --cache-to inline
                                                    with the layers of the image that is there")]
 pub(crate) struct Build {
     /// Name of the image, as NAME or NAME:TAG (repeatable)
-    #[arg(short, long = "tag", value_name = "TAG", value_parser = image_name::parse, required = true)]
+    #[arg(short, long = "tag", value_name = "TAG", value_parser = image_name::parse, required_unless_present = "verify")]
     tags: Vec<String>,
+
+    /// Build without a cache, and fail with the differences if the files or the configuration of an image differ
+    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse)]
+    #[arg(conflicts_with_all = ["tags", "why", "push", "no_cache", "cache_from", "cache_to"])]
+    verify: Option<String>,
 
     /// Explain which steps before the source would run again since the last build, without building
     #[arg(long, conflicts_with = "push")]
@@ -91,6 +99,12 @@ impl Build {
         let uses_cache = settings.uses_cache();
         let requests =
             self.requests(&BuildRequest { settings, ..image::request(env, &planned, &[])? }, &platforms);
+        if let Some(image) = &self.verify {
+            let [request] = requests.try_into().map_err(|_| {
+                Error::usage("--verify compares one image", "pass the platform of the image, or none")
+            })?;
+            return self.verify(env, request, image);
+        }
         if self.why {
             return self.explain(env, &requests);
         }
@@ -110,7 +124,7 @@ impl Build {
             engine => engine?,
         };
         let silence = env.retry_policy.push;
-        let mut printer = Printer::new(env, self.progress == Style::Json, ());
+        let mut printer = Printer::new(env, self.is_json(), ());
         (printer.style, printer.source) = (self.progress, Some(planned.project.source));
         let mut pushed: Vec<Vec<String>> = Vec::new();
         for request in requests {
@@ -118,7 +132,7 @@ impl Build {
             let built = runtime.block_on(stop.unless_asked(building));
             printer.built(built.as_ref().ok().and_then(|built| built.as_ref().err()));
             let built = built??;
-            print_built(printer.env, &built, self.progress == Style::Json)?;
+            print_built(printer.env, &built, self.is_json())?;
             if self.push {
                 pushed.push(runtime.block_on(push(&engine, &built, silence, &mut printer))?);
             }
@@ -158,7 +172,7 @@ impl Build {
         let engine_env = env.engine();
         let (access, events) = access(env, &engine_env);
         let replacement = Replacement { request, from: self.from.as_deref(), access };
-        let mut printer = Printer::new(env, self.progress == Style::Json, ());
+        let mut printer = Printer::new(env, self.is_json(), ());
         let done = runtime.block_on(relay(&mut printer, events, replacement.run(&stop)));
         // The threads of name resolution cannot be interrupted.
         runtime.shutdown_background();
@@ -174,7 +188,7 @@ impl Build {
         for request in requests {
             let name = &request.tags[0];
             let again = request.again(&env.engine())?;
-            if self.progress == Style::Json {
+            if self.is_json() {
                 for Again { step, cause, seconds, .. } in again.unwrap_or_default() {
                     let event = BuildEvent::RunsAgain { step, cause, seconds };
                     env.out.line(&json!(event).to_string())?;
@@ -194,6 +208,10 @@ impl Build {
             }
         }
         Ok(())
+    }
+
+    fn is_json(&self) -> bool {
+        self.progress == Style::Json
     }
 
     /// One build for each platform: a name refers to an image of one platform.

@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::live::relay;
 use crate::project;
 use crate::registry::Attachment;
-use crate::sbom::{self, Bill, Component, Format, Image, Metadata, Reader};
+use crate::sbom::{self, Bill, Component, Format, Image, Metadata};
 
 /// The variable with the time of reproducible output, in seconds since 1970.
 const TIME: &str = "SOURCE_DATE_EPOCH";
@@ -173,10 +173,8 @@ impl Source<'_> {
     }
 
     fn metadata(&self, name: &str, image: &ImageDetails, before: Metadata) -> Result<Metadata, Error> {
-        let (reader, pieces) = Reader::start(before);
-        let exported = self.runtime.block_on(self.engine.export(&image.id, pieces, &self.env.stop));
-        let read = reader.finish();
-        exported?;
+        let read = |files| sbom::read(files, before);
+        let read = self.runtime.block_on(self.engine.read_files(&image.id, &self.env.stop, read))?;
         Ok(read.map_err(|source| sbom::Error::Archive { image: name.to_owned(), source })?)
     }
 
