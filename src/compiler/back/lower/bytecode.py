@@ -1,14 +1,18 @@
 # Compiles what is loaded when the installed packages are imported, with the hash of the source (PEP 552).
-import dis, importlib.util, marshal, multiprocessing, os, sysconfig
+import dis, importlib.util, marshal, os, sysconfig
+from concurrent.futures import ProcessPoolExecutor
 
 LIBRARY = sysconfig.get_path("purelib")
 
 def roots(directory, prefix=""):
     for entry in os.scandir(directory):
         name = prefix + entry.name.removesuffix(".py")
-        yield name
-        if entry.is_dir() and entry.name.isidentifier() and not os.path.exists(f"{entry.path}/__init__.py"):
-            yield from roots(entry.path, f"{name}.")
+        if name != prefix + entry.name:
+            yield name
+        elif entry.is_dir(follow_symlinks=False) and entry.name.isidentifier():
+            yield name
+            if not os.path.exists(f"{entry.path}/__init__.py"):
+                yield from roots(entry.path, f"{name}.")
 
 def imports(code, package):
     loaded, end = [], 0
@@ -45,11 +49,11 @@ def compiled(module):
 
 if __name__ == "__main__":
     try:
-        each = multiprocessing.Pool().map
-    except (ImportError, OSError):  # There is no shared memory.
-        each = map
-    known, new = set(), set(roots(LIBRARY))
-    while new:
-        known |= new
-        found = {name for names in each(compiled, sorted(new)) for name in names}
-        new = {name.rsplit(".", at)[0] for name in found for at in range(name.count(".") + 1)} - known
+        with ProcessPoolExecutor() as processes:
+            known, new = set(), set(roots(LIBRARY))
+            while new:
+                known |= new
+                found = {name for names in processes.map(compiled, sorted(new), chunksize=16) for name in names}
+                new = {name.rsplit(".", at)[0] for name in found for at in range(name.count(".") + 1)} - known
+    except Exception as error:  # Such as too little memory: the server works without, and starts slower.
+        print(f"not all packages are compiled to bytecode: {error}")
