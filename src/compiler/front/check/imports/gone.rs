@@ -14,8 +14,38 @@ use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
 /// Starts of the names of packages that bound the versions of each other.
 const FAMILY: &[&str] = &["langchain", "langgraph"];
 
-/// Packages beside those that bring no others, whose newest versions require no old version of the family.
-const CURRENT: &[&str] = &["langchain-classic", "langchain-community"];
+/// Packages of the family beside those that bring no others, whose newest versions (2026-11) require no old version of it.
+const CURRENT: &[&str] = &[
+    "langchain-aws",
+    "langchain-chroma",
+    "langchain-classic",
+    "langchain-cohere",
+    "langchain-community",
+    "langchain-deepseek",
+    "langchain-elasticsearch",
+    "langchain-experimental",
+    "langchain-fireworks",
+    "langchain-google-vertexai",
+    "langchain-milvus",
+    "langchain-mongodb",
+    "langchain-neo4j",
+    "langchain-nvidia-ai-endpoints",
+    "langchain-perplexity",
+    "langchain-pinecone",
+    "langchain-postgres",
+    "langchain-qdrant",
+    "langchain-redis",
+    "langchain-together",
+    "langchain-unstructured",
+    "langchain-voyageai",
+    "langchain-xai",
+    "langgraph-checkpoint-mongodb",
+    "langgraph-checkpoint-redis",
+    "langmem",
+];
+
+/// Parts of names of packages that may require an old version of the family.
+const RELATED: &[&str] = &["agent", "ai", "chain", "copilot", "crew", "graph", "lang", "llm", "rag"];
 
 /// The versions of packages that are installed, as far as they are known.
 #[derive(Default)]
@@ -49,7 +79,9 @@ impl Versions {
             };
             let is_bounded = versions.split(',').any(|it| it.starts_with(['<', '=', '~']));
             let is_of_family = FAMILY.iter().any(|start| name.starts_with(start));
-            let is_known = is_alone(&name, !extras.is_empty()) || CURRENT.contains(&&*name);
+            let is_known = is_alone(&name, !extras.is_empty())
+                || CURRENT.contains(&&*name)
+                || !RELATED.iter().any(|part| name.contains(part));
             found.is_newest &= is_known && !(is_bounded && is_of_family);
             found.known.entry(name).or_default().push(versions);
         }
