@@ -298,13 +298,26 @@ impl Packages {
                 continue;
             };
             let file = member.compiled_entry().map(|entry| paths::join(directory, entry));
-            if let Some(file) = file.filter(|file| !files.is_file(file)) {
+            if let Some(file) = file.filter(|file| !files.is_file(file) && !self.is_mapped(name, files)) {
                 return Some((name.to_owned(), file));
             }
             let imported: Vec<&str> = member.imported().filter(|name| !names.contains(name)).collect();
             names.extend(imported);
         }
         None
+    }
+
+    /// Whether a TypeScript configuration of the project may lead imports of a package to other files, by `paths`.
+    fn is_mapped(&self, name: &str, files: &Tree) -> bool {
+        [&self.home, &self.root].into_iter().any(|directory| {
+            let names = files.list(directory).into_iter().map(|(name, _)| name);
+            let mut configurations =
+                names.filter(|name| name.starts_with("tsconfig") && name.ends_with(".json"));
+            configurations.any(|file| {
+                let text = files.text(&paths::join(directory, &file));
+                text.is_some_and(|text| text.contains(&format!("\"{name}\"")))
+            })
+        })
     }
 
     /// Whether a version of a package in `directory` is a local file, or a directory whose manifest is not copied.
