@@ -278,8 +278,12 @@ fn ran(script: &str, commands: &[Command]) -> Decoded<()> {
     // Shell commands and the path of a written file are syntax of the shell.
     let script = commands.iter().fold(script.to_owned(), |script, command| match command {
         Command::Shell(line) | Command::Unless { check: line, .. } => script.replace(line, SHELL),
+        Command::Write { .. } | Command::Words { .. } => script,
+    });
+    // A shell command may name a written file.
+    let script = commands.iter().fold(script, |script, command| match command {
         Command::Write { file, .. } => script.replace(file, FILE),
-        Command::Words { .. } => script,
+        _ => script,
     });
     let read: Vec<String> = shlex::Shlex::new(&script).collect();
     same(&read, &wanted)?;

@@ -11,9 +11,7 @@ use crate::compiler::back::lower::groups::Groups;
 use crate::compiler::back::lower::late::Late;
 use crate::compiler::back::lower::packages::Packages;
 use crate::compiler::back::lower::tools::{Tools, words};
-use crate::compiler::back::lower::{
-    Build, Input, bytecode, image_server, javascript, locked, npm_secrets, own_server,
-};
+use crate::compiler::back::lower::{Build, Input, image_server, javascript, locked, npm_secrets, own_server};
 use crate::compiler::back::plan::{Action, Command, Step, Variant};
 use crate::compiler::back::resolve::LocalPackage;
 use crate::compiler::manifests::package::UvSettings;
@@ -53,7 +51,6 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if is_mixed {
         javascript::prebuild(build);
     }
-    bytecode::stage(input, build);
 }
 
 fn node(input: &Input<'_>, build: &mut Build) {

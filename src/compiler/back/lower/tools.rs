@@ -186,8 +186,7 @@ impl Tools {
         }
         mounts.extend(more);
         if self.bytecode == Bytecode::Compiled {
-            mounts.push(bytecode::mount());
-            commands.push(bytecode::command());
+            commands.extend(bytecode::commands());
         }
         Action::Run { mounts, commands }
     }
