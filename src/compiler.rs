@@ -9,10 +9,10 @@ pub mod locks;
 pub mod manifests;
 mod options;
 pub mod paths;
+pub mod secrecy;
 pub mod server;
 pub mod tree;
 mod unused;
-pub mod urls;
 pub mod words;
 
 pub use options::Options;
@@ -26,7 +26,8 @@ use front::config::Config;
 use front::dialect::Dialect;
 use front::document::Document;
 use front::source::Source;
-use front::{check, document, extent, schema, secrecy};
+use front::{check, document, extent, schema};
+use secrecy::urls;
 use tree::Tree;
 
 /// The result of checking a configuration.

@@ -61,7 +61,7 @@
 //! - The plan leaves nothing open: defaults are chosen before it, and emitting decides only how it is written.
 //! - The agent server's names are in [`compiler::server`] and in the table of keys, [`compiler::front::keys`].
 //! - The order of the steps of an image is that of `steps` in `compiler::back::lower::python` and `javascript`.
-//! - What of a configuration is secret is decided in `compiler::front::secrecy`, from its text.
+//! - What of a configuration or of another text is secret is decided in [`compiler::secrecy`].
 //! - Values of `env` are never part of a plan, an image, an archive or a message. A setup of containers holds them.
 //! - `validate`, `plan`, `dockerfile` and `lsp` start no async runtime.
 

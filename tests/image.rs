@@ -10,6 +10,7 @@ mod new;
 mod no_engine;
 mod private;
 mod push;
+mod registries;
 mod sbom;
 mod settings;
 mod verify;

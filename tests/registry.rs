@@ -5,9 +5,10 @@ mod token;
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use rcgen::{CertificateParams, KeyPair};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use token::{ISSUER, SERVICE, Tokens};
@@ -27,6 +28,8 @@ pub(crate) struct Registry {
     pub(crate) address: String,
     /// Who hands out its tokens, where it takes nothing else.
     tokens: Option<Tokens>,
+    /// The file of its certificate, if it has one.
+    pub(crate) certificate: Option<PathBuf>,
     _directory: TempDir,
 }
 
@@ -40,16 +43,24 @@ impl Drop for Registry {
 impl Registry {
     /// One that takes the password itself.
     pub(crate) fn start() -> Self {
+        Self::start_with(|directory| (passwords(directory), None, None))
+    }
+
+    /// The same with TLS and a certificate that nobody else has signed.
+    pub(crate) fn start_with_tls() -> Self {
         Self::start_with(|directory| {
-            let users = directory.join("htpasswd");
-            fs::write(&users, format!("{USER}:{}\n", hash(PASSWORD))).unwrap();
-            (format!("htpasswd: {{realm: test, path: {}}}", users.display()), None)
+            let (pair, names) = (KeyPair::generate().unwrap(), ["127.0.0.1".to_owned()]);
+            let made = CertificateParams::new(names).unwrap().self_signed(&pair).unwrap();
+            let certificate = directory.join("cert.pem");
+            fs::write(&certificate, made.pem()).unwrap();
+            fs::write(directory.join("key.pem"), pair.serialize_pem()).unwrap();
+            (passwords(directory), None, Some(certificate))
         })
     }
 
     /// One that takes everything from everybody.
     pub(crate) fn start_open() -> Self {
-        Self::start_with(|_| (String::new(), None))
+        Self::start_with(|_| (String::new(), None, None))
     }
 
     /// One that takes tokens, which are handed out elsewhere for the password.
@@ -61,18 +72,22 @@ impl Registry {
                 "token: {{realm: 'http://{address}/token', service: {SERVICE}, issuer: {ISSUER}, \
                  rootcertbundle: {certificate}}}"
             );
-            (auth, Some(tokens))
+            (auth, Some(tokens), None)
         })
     }
 
-    fn start_with(auth: impl FnOnce(&Path) -> (String, Option<Tokens>)) -> Self {
+    /// One with the kind of credentials, the tokens, and the certificate that `security` puts into a directory.
+    fn start_with(security: impl FnOnce(&Path) -> (String, Option<Tokens>, Option<PathBuf>)) -> Self {
         let directory = TempDir::new().unwrap();
         let path = |name: &str| directory.path().join(name);
-        let (auth, tokens) = auth(directory.path());
+        let (auth, tokens, certificate) = security(directory.path());
+        let tls = certificate.as_ref().map_or_else(String::new, |certificate| {
+            format!(", tls: {{certificate: {}, key: {}}}", certificate.display(), path("key.pem").display())
+        });
         let storage = path("images").display().to_string();
         let config = format!(
             "version: 0.1\nlog: {{accesslog: {{disabled: true}}}}\nstorage: {{filesystem: {{rootdirectory: {storage}}}}}\n\
-             http: {{addr: '127.0.0.1:0'}}\nauth: {{{auth}}}\n"
+             http: {{addr: '127.0.0.1:0'{tls}}}\nauth: {{{auth}}}\n"
         );
         fs::write(path("config.yml"), config).unwrap();
         let mut child = Command::new("docker-registry")
@@ -85,7 +100,7 @@ impl Registry {
             .spawn()
             .expect("docker-registry is installed by tests/engine/install");
         let address = address(child.stderr.take().unwrap());
-        Self { child, address, tokens, _directory: directory }
+        Self { child, address, tokens, certificate, _directory: directory }
     }
 
     /// The digest that the registry gives for `repository:reference`; nothing where there is no such image.
@@ -135,7 +150,8 @@ impl Registry {
     }
 
     fn ask(&self, kind: &str, repository: &str, path: &str) -> Vec<u8> {
-        let url = format!("http://{}/v2/{repository}/{path}", self.address);
+        let scheme = if self.certificate.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}/v2/{repository}/{path}", self.address);
         let accept = "Accept: application/vnd.docker.distribution.manifest.v2+json, \
                       application/vnd.docker.distribution.manifest.list.v2+json, \
                       application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json";
@@ -146,9 +162,16 @@ impl Registry {
                 format!("Authorization: Bearer {}", tokens.token(&[format!("repository:{repository}:pull")])),
             ),
         };
-        let arguments = [kind, "-m", "60", option, &login, "-H", accept, &url];
+        let arguments = [kind, "-k", "-m", "60", option, &login, "-H", accept, &url];
         Command::new("curl").args(arguments).output().unwrap().stdout
     }
+}
+
+/// The users of a registry, written into `directory`, as its configuration names them.
+fn passwords(directory: &Path) -> String {
+    let users = directory.join("htpasswd");
+    fs::write(&users, format!("{USER}:{}\n", hash(PASSWORD))).unwrap();
+    format!("htpasswd: {{realm: test, path: {}}}", users.display())
 }
 
 /// The password as the registry wants it: bcrypt, which the C library knows.

@@ -30,6 +30,8 @@ pub const PROGRAM_CERTIFICATES: &[&str] = &["PIP_CERT", "REQUESTS_CA_BUNDLE", "N
 
 const SERVICE: &[&str] = &["deploy", "invoke", "manifests"];
 const ENGINE: &[&str] = &["build", "deploy", "dev", "down", "invoke", "sbom", "up"];
+/// The commands that ask services and registries themselves.
+const NETWORK: &[&str] = &["build", "deploy", "invoke", "lock", "sbom"];
 /// The commands that make or run images.
 const IMAGES: &[&str] = &["build", "compose", "deploy", "dockerfile", "manifests", "plan", "sbom", "up"];
 
@@ -119,11 +121,15 @@ pub const VARIABLES: &[Row] = &[
     row(&["CLICOLOR_FORCE"], &[], "any value but `0`: colours, also without a terminal"),
     row(&["CLICOLOR", "TERM"], &[], "`0` or `dumb`: no colours"),
     row(&["RUST_BACKTRACE"], &[], "`1`: a backtrace for bugs in agentcli"),
-    row(PROXIES, &["deploy", "invoke"], "proxy for the deployment service and for servers"),
-    row(&["NO_PROXY", "no_proxy"], &["deploy", "invoke"], "hosts without a proxy"),
+    row(
+        PROXIES,
+        NETWORK,
+        "proxy for the deployment service, for servers, and for registries without an engine",
+    ),
+    row(&["NO_PROXY", "no_proxy"], NETWORK, "hosts without a proxy"),
     row(
         CERTIFICATES,
-        &["deploy", "invoke"],
+        NETWORK,
         "file and directory with certificate authorities, instead of those of the system",
     ),
     row(PROGRAM_CERTIFICATES, &["doctor"], "certificate authorities of pip and Node.js"),

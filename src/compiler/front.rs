@@ -12,7 +12,6 @@ pub mod extent;
 pub mod keys;
 pub mod reference;
 pub mod schema;
-pub mod secrecy;
 pub mod source;
 pub mod without_env;
 pub mod workspace;

@@ -40,8 +40,9 @@ use std::ops::Range;
 use globset::{Glob, GlobBuilder, GlobSet};
 
 use crate::compiler::files::Files;
+use crate::compiler::paths;
+use crate::compiler::secrecy::urls;
 use crate::compiler::tree::Tree;
-use crate::compiler::{paths, urls};
 
 /// Files that installers and container engines look for by these names.
 const BY_NAME: &[&str] = &[

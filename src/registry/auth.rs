@@ -41,14 +41,13 @@ impl Challenge {
         Some(Self::Bearer { realm, service: parameter("service") })
     }
 
-    /// The value of the header that satisfies the challenge, for pulls and, if `pushes`, pushes of `repository`; the error
-    /// is a fragment.
+    /// The value of the header that satisfies the challenge, for `scopes` such as `repository:team/agent:pull,push`; the
+    /// error is a fragment.
     pub(super) async fn answer(
         &self,
         http: &Client,
         secret: Option<&RegistrySecret>,
-        repository: &str,
-        pushes: bool,
+        scopes: &[String],
     ) -> Result<HeaderValue, String> {
         match (self, secret) {
             (Self::Basic, Some(RegistrySecret::Login(login))) => {
@@ -58,9 +57,7 @@ impl Challenge {
             (Self::Basic, None) => Err("no credentials are stored for it".to_owned()),
             (Self::Bearer { realm, service }, secret) => {
                 let url = realm_of(realm)?;
-                let actions = if pushes { "pull,push" } else { "pull" };
-                let scope = format!("repository:{repository}:{actions}");
-                let token = ask(http, url, service.as_deref(), &scope, secret).await?;
+                let token = ask(http, url, service.as_deref(), scopes, secret).await?;
                 sensitive(&format!("Bearer {token}"))
             }
         }
@@ -81,16 +78,17 @@ async fn ask(
     http: &Client,
     mut url: Url,
     service: Option<&str>,
-    scope: &str,
+    scopes: &[String],
     secret: Option<&RegistrySecret>,
 ) -> Result<String, String> {
     let service = service.map(|service| ("service", service));
     let request = match secret {
         Some(RegistrySecret::IdentityToken(token)) => {
+            let scope = scopes.join(" ");
             let fields = [
                 ("grant_type", "refresh_token"),
                 ("refresh_token", token),
-                ("scope", scope),
+                ("scope", &scope),
                 ("client_id", "agentcli"),
             ];
             let mut form = url::form_urlencoded::Serializer::new(String::new());
@@ -98,7 +96,8 @@ async fn ask(
             http.post(url).header("content-type", "application/x-www-form-urlencoded").body(body)
         }
         login => {
-            url.query_pairs_mut().extend_pairs(service).append_pair("scope", scope);
+            let scopes = scopes.iter().map(|scope| ("scope", scope.as_str()));
+            url.query_pairs_mut().extend_pairs(service.into_iter().chain(scopes));
             let request = http.request(Method::GET, url);
             match login {
                 Some(RegistrySecret::Login(login)) => {

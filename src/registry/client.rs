@@ -1,5 +1,7 @@
 //! One repository of a registry.
 
+mod upload;
+
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::auth::Challenge;
 use super::error::Error;
 use crate::api::RetryPolicy;
-use crate::api::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, WWW_AUTHENTICATE};
+use crate::api::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use crate::api::http::{self, Client, RequestBuilder, Response, Url, body_up_to};
 use crate::engine::RegistrySecret;
 
@@ -40,7 +42,8 @@ pub(super) struct Repository {
     /// The repository's name in the registry.
     pub(super) name: String,
     secret: Option<RegistrySecret>,
-    pushes: bool,
+    /// What tokens have to allow.
+    scopes: RefCell<Vec<String>>,
     authorization: RefCell<Option<HeaderValue>>,
     policy: RetryPolicy,
     on_retry: Box<dyn Fn(String)>,
@@ -74,6 +77,7 @@ impl Repository {
         let is_hub = host == "docker.io";
         let address = if is_hub { HUB } else { host };
         let name = if is_hub && !name.contains('/') { format!("library/{name}") } else { name.to_owned() };
+        let scope = format!("repository:{name}:{}", if pushes { "pull,push" } else { "pull" });
         let invalid = |_| tls("it has no valid address".to_owned());
         let mut base = Url::parse(&format!("https://{address}/v2/{name}/")).map_err(invalid)?;
         let builder = http::builder_for(&base).connect_timeout(policy.attempt);
@@ -93,7 +97,7 @@ impl Repository {
             host: host.to_owned(),
             name,
             secret,
-            pushes,
+            scopes: RefCell::new(vec![scope]),
             authorization: RefCell::default(),
             policy,
             on_retry: Box::new(on_retry),
@@ -156,70 +160,18 @@ impl Repository {
         Ok(bytes)
     }
 
-    /// Sends a blob, unless the registry has it; returns whether it was sent.
-    pub(super) async fn push_blob(&self, what: &str, blob: &Bytes, digest: &str) -> Result<bool, Error> {
-        let url = self.url(what, &format!("blobs/{digest}"))?;
-        let head = self.send(what, || self.http.head(url.clone()).timeout(self.policy.attempt)).await?;
-        if head.status().is_success() {
-            return Ok(false);
-        }
-        let mut attempt = 1;
-        while let Err((error, asked)) =
-            self.upload(what, self.upload_address(what, digest).await?, blob, digest).await
-        {
-            // An upload that broke off has to be started again.
-            self.wait(error, asked, attempt).await?;
-            attempt += 1;
-        }
-        self.sent.set(self.sent.get() + blob.len() as u64);
-        Ok(true)
-    }
-
     /// Makes the registry take a blob of the repository `other` without sending it; returns whether it does.
     pub(super) async fn mount(&self, what: &str, digest: &str, other: &str) -> Result<bool, Error> {
+        let scope = format!("repository:{other}:pull");
+        if !self.scopes.borrow().contains(&scope) {
+            self.scopes.borrow_mut().push(scope);
+            // The token so far does not allow it, which some registries answer by starting an upload.
+            self.authorization.borrow_mut().take();
+        }
         let mut url = self.url(what, "blobs/uploads/")?;
         url.query_pairs_mut().append_pair("mount", digest).append_pair("from", other);
         let post = || self.http.post(url.clone()).header("content-length", 0).timeout(self.policy.attempt);
         Ok(self.send(what, post).await?.status().as_u16() == 201)
-    }
-
-    /// Starts an upload; returns the address for the bytes.
-    async fn upload_address(&self, what: &str, digest: &str) -> Result<Url, Error> {
-        let url = self.url(what, "blobs/uploads/")?;
-        let post = || self.http.post(url.clone()).header("content-length", 0).timeout(self.policy.attempt);
-        let started = self.send(what, post).await?;
-        let started = self.successful(what, started).await?;
-        let location = header(started.headers(), LOCATION.as_str());
-        let location = location.and_then(|location| self.base.join(&location).ok());
-        let mut location =
-            location.ok_or_else(|| self.invalid(what, "it names no address for the upload"))?;
-        location.query_pairs_mut().append_pair("digest", digest);
-        Ok(location)
-    }
-
-    /// Sends the bytes of an upload once. The error comes with the pause that the registry asks for.
-    async fn upload(
-        &self,
-        what: &str,
-        location: Url,
-        blob: &Bytes,
-        digest: &str,
-    ) -> Result<(), (Error, Option<Duration>)> {
-        // An address of a storage has its own authorization.
-        let is_own = location.origin() == self.base.origin();
-        let mut put = self
-            .http
-            .put(location)
-            .header(CONTENT_TYPE, "application/octet-stream")
-            .timeout(self.policy.upload)
-            .body(blob.clone());
-        if let Some(value) = self.authorization.borrow().as_ref().filter(|_| is_own) {
-            put = put.header("authorization", value);
-        }
-        let response = put.send().await.map_err(|error| (self.lost(what, &error), None))?;
-        let asked = http::retry_after(response.headers());
-        let response = self.successful(what, response).await.map_err(|error| (error, asked))?;
-        self.check_header(what, response.headers(), digest).map_err(|error| (error, None))
     }
 
     /// Sends a manifest under a tag; everything that it names has to be there.
@@ -303,7 +255,8 @@ impl Repository {
             |reason: String| Error::Unauthorized { what: what.to_owned(), host: self.host.clone(), reason };
         let challenge =
             challenge.ok_or_else(|| denied("it asks for no known kind of credentials".to_owned()))?;
-        let answer = challenge.answer(&self.http, self.secret.as_ref(), &self.name, self.pushes);
+        let scopes = self.scopes.borrow().clone();
+        let answer = challenge.answer(&self.http, self.secret.as_ref(), &scopes);
         let answer = tokio::time::timeout(self.policy.attempt, answer).await;
         let answer =
             answer.map_err(|_| self.unavailable(what, "its token service did not answer".to_owned()))?;

@@ -1,12 +1,15 @@
 //! `agentcli build --push`, from a real engine to a real registry.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::Copy;
 use crate::engine::{docker, hosts, hosts_for, try_docker};
-use crate::harness::{Output, TestEnv};
+use crate::harness::{Output, TestEnv, program};
 use crate::registry::{PASSWORD, Registry, USER};
 
 /// A project, an engine, and the `docker login` of a user.
@@ -37,7 +40,7 @@ impl Stage {
     /// Runs a `docker` command on another engine or this one, with the login.
     pub(super) fn docker(&self, host: &str, arguments: &[&str]) {
         let config = self.login.path("").display().to_string();
-        let mut command = std::process::Command::new("docker");
+        let mut command = Command::new("docker");
         let output = command.args(["--config", &config, "-H", host]).args(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -47,6 +50,17 @@ impl Stage {
         let config = self.login.path("").display().to_string();
         let env = TestEnv::inside(self.copy.directory.path());
         env.variable("DOCKER_HOST", "unix:///none").variable("DOCKER_CONFIG", &config).run(arguments)
+    }
+
+    /// The same as a process of its own, which trusts this certificate only.
+    pub(super) fn alone_trusting(&self, certificate: &Path, arguments: &[&str]) -> Output {
+        let mut command = Command::new(program());
+        command.args(arguments).current_dir(self.copy.directory.path()).env("SSL_CERT_FILE", certificate);
+        command.env("DOCKER_HOST", "unix:///none").env("DOCKER_CONFIG", self.login.path(""));
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let code = u8::try_from(output.status.code().unwrap()).unwrap();
+        Output { code, out: text(output.stdout), err: text(output.stderr) }
     }
 
     pub(super) fn run(&self, arguments: &str) -> Output {

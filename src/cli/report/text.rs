@@ -8,7 +8,7 @@ use super::related_name;
 use crate::cli::console::{is_invisible, visible, visible_line, wrap};
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
-use crate::compiler::urls;
+use crate::compiler::secrecy::urls;
 use crate::diagnostic::{Place, Related, Severity};
 
 /// Indentation of a help text, with room for line numbers of three digits.

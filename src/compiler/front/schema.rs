@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::compiler::front::dialect::Dialect;
 use crate::compiler::front::document::Document;
-use crate::compiler::front::secrecy::{is_secret, is_secret_place};
+use crate::compiler::secrecy::{is_secret, is_secret_place};
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 pub use describe::describing;
 use describe::{keys_at, name_of};

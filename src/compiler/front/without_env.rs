@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::compiler::front::document::{self, Kind, Node};
-use crate::compiler::front::{schema, secrecy};
+use crate::compiler::front::schema;
+use crate::compiler::secrecy;
 use crate::diagnostic::{Diagnostic, Pointer};
 
 /// `text` with an empty string for each value below `env`, or below an unknown key that is spelt like it; `None` if

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::package_manager::{BUNFIG, NPMRC, YARNRC};
 use super::yaml;
-use crate::compiler::{paths, urls};
+use crate::compiler::paths;
+use crate::compiler::secrecy::urls;
 
 /// The last part of keys with credentials in `.npmrc` and in Yarn 1's `.yarnrc`.
 const NPM_KEYS: &[&str] = &["_authToken", "_auth", "_password"];

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::Context;
 use super::credentials::CREDENTIALS_IN_URL;
 use crate::compiler::front::schema::UNKNOWN_VALUE;
-use crate::compiler::{server, urls};
+use crate::compiler::secrecy::urls;
+use crate::compiler::server;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// All rules of this check.

@@ -10,7 +10,8 @@ use crate::compiler::manifests::dependency::{Dependency, Local, classify};
 use crate::compiler::manifests::marker::{Environment, MACHINES};
 use crate::compiler::manifests::requirements_txt::{self, Kind};
 use crate::compiler::manifests::{self, package, pyproject, requirement};
-use crate::compiler::{paths, server, urls};
+use crate::compiler::secrecy::urls;
+use crate::compiler::{paths, server};
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
 /// The rules of this check.

@@ -8,7 +8,8 @@ use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, classify};
 use crate::compiler::manifests::uv_workspace::Workspace;
 use crate::compiler::manifests::{self, requirements_txt};
-use crate::compiler::{paths, urls};
+use crate::compiler::paths;
+use crate::compiler::secrecy::urls;
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
 /// The rules of this check.

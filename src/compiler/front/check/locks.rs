@@ -5,8 +5,9 @@ use crate::compiler::front::base_image;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::workspace::{self, Unused};
 use crate::compiler::manifests;
+use crate::compiler::paths;
+use crate::compiler::secrecy::urls;
 use crate::compiler::server::DEFAULT_PYTHON;
-use crate::compiler::{paths, urls};
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 
 /// All rules of this check.

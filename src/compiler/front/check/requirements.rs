@@ -8,8 +8,9 @@ use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::compiler::manifests::requirements_txt::{self, Entry, Kind, Part};
 use crate::compiler::manifests::{Broken, pyproject, requirement};
+use crate::compiler::secrecy::urls;
 use crate::compiler::words::similar;
-use crate::compiler::{manifests, paths, server, urls};
+use crate::compiler::{manifests, paths, server};
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
 /// The rules of this check.

@@ -14,8 +14,9 @@ use crate::compiler::manifests;
 use crate::compiler::manifests::pyproject::Pyproject;
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::manifests::uv_lock::{Difference, Package, Selected};
+use crate::compiler::paths;
+use crate::compiler::secrecy::urls;
 use crate::compiler::words::{listed, similar};
-use crate::compiler::{paths, urls};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related};
 pub(super) use rules::RULES;
 use rules::{

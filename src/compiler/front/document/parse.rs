@@ -10,8 +10,8 @@ use std::ops::Range;
 use super::rules::{BYTE_ORDER_MARK, EMPTY_FILE, JSON_SYNTAX, TOO_MANY_VALUES};
 use super::string::Escapes;
 use super::{Document, Kind, Node};
-use crate::compiler::front::secrecy::{Secrets, is_quote};
-use crate::compiler::urls;
+use crate::compiler::secrecy::urls;
+use crate::compiler::secrecy::{Secrets, is_quote};
 use crate::diagnostic::{Diagnostic, Edit, Place, Rule};
 
 /// Maximum nesting, so that no input can exhaust the stack.

@@ -12,7 +12,7 @@ use super::rules::{
 };
 use super::{SCHEMA, has_secrets};
 use crate::compiler::front::keys::{Holds, row};
-use crate::compiler::front::secrecy::{is_secret, is_secret_place};
+use crate::compiler::secrecy::{is_secret, is_secret_place};
 use crate::compiler::words::{either, listed, nearest, similar};
 use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer};
 

@@ -6,7 +6,7 @@ use indexmap::map::Entry;
 use super::{Parser, hole};
 use crate::compiler::front::document::rules::{DUPLICATE_KEY, TRAILING_COMMA};
 use crate::compiler::front::document::{Kind, Member, Node};
-use crate::compiler::front::secrecy::is_quote;
+use crate::compiler::secrecy::is_quote;
 use crate::diagnostic::{Edit, Fix, Place};
 
 impl Parser<'_> {

@@ -5,7 +5,7 @@ use serde_json::Number;
 use super::Parser;
 use crate::compiler::front::document::rules::{JSON_NUMBER, JSON_STRING};
 use crate::compiler::front::document::{Kind, Node, string};
-use crate::compiler::front::secrecy::is_quote;
+use crate::compiler::secrecy::is_quote;
 use crate::diagnostic::{Edit, Fix, Place};
 
 impl<'a> Parser<'a> {

@@ -75,7 +75,7 @@ fn string(text: &str) -> Option<usize> {
 }
 
 /// Whether `c` is a quote: `"`, or one that people and word processors write instead.
-pub(in crate::compiler::front) fn is_quote(c: char) -> bool {
+pub(in crate::compiler) fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '“' | '”' | '„' | '‘' | '’' | '«' | '»')
 }
 

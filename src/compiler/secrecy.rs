@@ -1,32 +1,32 @@
-//! Which parts of a configuration are secret: the values below `env`, or below a key that is spelt like it.
+//! What is secret: the values of a configuration below `env`, or below a key that is spelt like it; and, in any text,
+//! passwords and tokens in [`urls`].
 //!
 //! Decided from the text alone, before it is parsed, so that no repair of the parser can show a secret. In a text with
 //! a syntax error, everything that may be below `env` is secret.
 
 mod tokens;
+pub mod urls;
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use serde::de::IgnoredAny;
 
-use crate::compiler::front::keys::{Holds, KEYS};
 use crate::compiler::words::nearest;
 use crate::diagnostic::Pointer;
 use tokens::{Kind, Token, is_delimiter};
 
-pub(in crate::compiler::front) use tokens::is_quote;
+pub(in crate::compiler) use tokens::is_quote;
 
-/// Endings of other spellings of `env`, such as `environment` or `env_vars`.
+/// The key with secret values, of the configuration and of parts of it.
+pub(in crate::compiler) const ENVIRONMENT: &str = "env";
+
+/// Endings of other spellings of [`ENVIRONMENT`], such as `environment` or `env_vars`.
 const ENVIRONMENT_ENDINGS: &[&str] =
     &["", "s", "vars", "variables", "iron", "ironment", "ironments", "ironmentvars", "ironmentvariables"];
 
-/// The spellings of the names.
-static SPELLINGS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let names =
-        KEYS.iter().filter(|row| row.holds == Holds::Environment).filter_map(|row| row.parts().last());
-    names.flat_map(|name| ENVIRONMENT_ENDINGS.iter().map(move |ending| format!("{name}{ending}"))).collect()
-});
+static SPELLINGS: LazyLock<Vec<String>> =
+    LazyLock::new(|| ENVIRONMENT_ENDINGS.iter().map(|ending| format!("{ENVIRONMENT}{ending}")).collect());
 
 /// The characters after the backslash of an escape, but for `u`.
 const SIMPLE_ESCAPES: [char; 8] = ['"', '\\', '/', 'b', 'f', 'n', 'r', 't'];
@@ -84,16 +84,16 @@ fn unescaped(key: &str) -> (String, bool) {
 
 /// The secret parts of a text.
 #[derive(Debug, Default)]
-pub(in crate::compiler::front) struct Secrets {
+pub(in crate::compiler) struct Secrets {
     /// Byte ranges of secret values, without their quotes.
-    pub(in crate::compiler::front) values: Vec<Range<usize>>,
+    pub(in crate::compiler) values: Vec<Range<usize>>,
     /// Byte ranges that may be below `env` in a text with a syntax error. The document has nothing of them.
-    pub(in crate::compiler::front) doubtful: Vec<Range<usize>>,
+    pub(in crate::compiler) doubtful: Vec<Range<usize>>,
 }
 
 impl Secrets {
     /// The secret parts of `text`.
-    pub(in crate::compiler::front) fn of(text: &str) -> Self {
+    pub(in crate::compiler) fn of(text: &str) -> Self {
         let mut secrets = Self::default();
         match tokens::read(text) {
             _ if let Some(start) = other_format(text) => secrets.doubtful.push(start..text.len()),
@@ -105,13 +105,13 @@ impl Secrets {
     }
 
     /// Whether `span` has a secret part.
-    pub(in crate::compiler::front) fn is_secret(&self, span: &Range<usize>) -> bool {
+    pub(in crate::compiler) fn is_secret(&self, span: &Range<usize>) -> bool {
         let is_within = |it: &Range<usize>| it.start < span.end && span.start < it.end;
         self.values.iter().any(is_within) || self.is_doubtful(span)
     }
 
     /// Whether `span` has a part that may be below `env`.
-    pub(in crate::compiler::front) fn is_doubtful(&self, span: &Range<usize>) -> bool {
+    pub(in crate::compiler) fn is_doubtful(&self, span: &Range<usize>) -> bool {
         self.doubtful.iter().any(|it| it.start < span.end && span.start < it.end)
     }
 
@@ -310,7 +310,8 @@ fn other_format(text: &str) -> Option<usize> {
 mod tests {
     use serde_json::Value;
 
-    use super::is_secret;
+    use super::{ENVIRONMENT, is_secret};
+    use crate::compiler::front::keys::{Holds, KEYS};
     use crate::compiler::front::schema;
 
     /// The names of all members that `schema` describes.
@@ -331,7 +332,9 @@ mod tests {
         names(schema::schema(), &mut known);
         assert!(known.len() > 50, "{known:?}");
         let secret: Vec<&String> = known.iter().filter(|name| is_secret(name)).collect();
-        assert!(secret.iter().all(|name| *name == "env"), "{secret:?}");
+        assert!(secret.iter().all(|name| *name == ENVIRONMENT), "{secret:?}");
+        let held = KEYS.iter().filter(|row| row.holds == Holds::Environment);
+        assert!(held.filter_map(|row| row.parts().last()).all(is_secret));
         for name in
             ["env", "ENV", "envs", "env_vars", "Environment", "environ", "e nv", "u0065nv", "e\nv", "énv"]
         {
