@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::Arc;
 
 use rcgen::{CertificateParams, KeyPair};
 use sha2::{Digest as _, Sha256};
@@ -30,7 +31,17 @@ pub(crate) struct Registry {
     tokens: Option<Tokens>,
     /// The file of its certificate, if it has one.
     pub(crate) certificate: Option<PathBuf>,
+    images: Arc<TempDir>,
     _directory: TempDir,
+}
+
+/// How a registry is protected.
+#[derive(Default)]
+struct Security {
+    /// As its configuration names it.
+    auth: String,
+    tokens: Option<Tokens>,
+    certificate: Option<PathBuf>,
 }
 
 impl Drop for Registry {
@@ -43,48 +54,45 @@ impl Drop for Registry {
 impl Registry {
     /// One that takes the password itself.
     pub(crate) fn start() -> Self {
-        Self::start_with(|directory| (passwords(directory), None, None))
+        Self::start_with(Arc::new(TempDir::new().unwrap()), passwords)
     }
 
-    /// The same with TLS and a certificate that nobody else has signed.
-    pub(crate) fn start_with_tls() -> Self {
-        Self::start_with(|directory| {
+    /// The same with TLS and a certificate that nobody else has signed, and the images of `other`.
+    pub(crate) fn start_with_tls(other: &Self) -> Self {
+        Self::start_with(other.images.clone(), |directory| {
             let (pair, names) = (KeyPair::generate().unwrap(), ["127.0.0.1".to_owned()]);
             let made = CertificateParams::new(names).unwrap().self_signed(&pair).unwrap();
             let certificate = directory.join("cert.pem");
             fs::write(&certificate, made.pem()).unwrap();
             fs::write(directory.join("key.pem"), pair.serialize_pem()).unwrap();
-            (passwords(directory), None, Some(certificate))
+            Security { certificate: Some(certificate), ..passwords(directory) }
         })
     }
 
     /// One that takes everything from everybody.
     pub(crate) fn start_open() -> Self {
-        Self::start_with(|_| (String::new(), None, None))
+        Self::start_with(Arc::new(TempDir::new().unwrap()), |_| Security::default())
     }
 
     /// One that takes tokens, which are handed out elsewhere for the password.
     pub(crate) fn start_with_tokens() -> Self {
-        Self::start_with(|directory| {
-            let tokens = Tokens::start(directory);
-            let (address, certificate) = (tokens.address, tokens.certificate.display());
-            let auth = format!(
-                "token: {{realm: 'http://{address}/token', service: {SERVICE}, issuer: {ISSUER}, \
-                 rootcertbundle: {certificate}}}"
-            );
-            (auth, Some(tokens), None)
-        })
+        Self::start_with(Arc::new(TempDir::new().unwrap()), tokens)
     }
 
-    /// One with the kind of credentials, the tokens, and the certificate that `security` puts into a directory.
-    fn start_with(security: impl FnOnce(&Path) -> (String, Option<Tokens>, Option<PathBuf>)) -> Self {
+    /// The same with the images of `other`.
+    pub(crate) fn start_with_tokens_beside(other: &Self) -> Self {
+        Self::start_with(other.images.clone(), tokens)
+    }
+
+    /// One with these images, and the security that a function puts into a directory.
+    fn start_with(images: Arc<TempDir>, security: impl FnOnce(&Path) -> Security) -> Self {
         let directory = TempDir::new().unwrap();
         let path = |name: &str| directory.path().join(name);
-        let (auth, tokens, certificate) = security(directory.path());
+        let Security { auth, tokens, certificate } = security(directory.path());
         let tls = certificate.as_ref().map_or_else(String::new, |certificate| {
             format!(", tls: {{certificate: {}, key: {}}}", certificate.display(), path("key.pem").display())
         });
-        let storage = path("images").display().to_string();
+        let storage = images.path().display();
         let config = format!(
             "version: 0.1\nlog: {{accesslog: {{disabled: true}}}}\nstorage: {{filesystem: {{rootdirectory: {storage}}}}}\n\
              http: {{addr: '127.0.0.1:0'{tls}}}\nauth: {{{auth}}}\n"
@@ -100,7 +108,7 @@ impl Registry {
             .spawn()
             .expect("docker-registry is installed by tests/engine/install");
         let address = address(child.stderr.take().unwrap());
-        Self { child, address, tokens, certificate, _directory: directory }
+        Self { child, address, tokens, certificate, images, _directory: directory }
     }
 
     /// The digest that the registry gives for `repository:reference`; nothing where there is no such image.
@@ -167,11 +175,21 @@ impl Registry {
     }
 }
 
-/// The users of a registry, written into `directory`, as its configuration names them.
-fn passwords(directory: &Path) -> String {
+/// Users with passwords, in a file of `directory`.
+fn passwords(directory: &Path) -> Security {
     let users = directory.join("htpasswd");
     fs::write(&users, format!("{USER}:{}\n", hash(PASSWORD))).unwrap();
-    format!("htpasswd: {{realm: test, path: {}}}", users.display())
+    Security { auth: format!("htpasswd: {{realm: test, path: {}}}", users.display()), ..Security::default() }
+}
+
+/// Tokens, whose key is in `directory`.
+fn tokens(directory: &Path) -> Security {
+    let tokens = Tokens::start(directory);
+    let (address, certificate) = (tokens.address, tokens.certificate.display());
+    let auth = format!(
+        "token: {{realm: 'http://{address}/token', service: {SERVICE}, issuer: {ISSUER}, rootcertbundle: {certificate}}}"
+    );
+    Security { auth, tokens: Some(tokens), certificate: None }
 }
 
 /// The password as the registry wants it: bcrypt, which the C library knows.
