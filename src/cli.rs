@@ -30,6 +30,7 @@ pub mod server;
 mod service;
 mod settings;
 mod setup;
+mod source_date;
 mod table;
 mod variables;
 

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
+
 use super::console::{note, visible_line};
 use super::env::Env;
+use super::source_date::source_date;
 use crate::compiler::back::plan::{Action, Plan};
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::words::is_variable;
@@ -119,6 +122,7 @@ impl BuildOptions {
             network: self.network.clone(),
             cache_from: self.cache_from.clone(),
             inline_cache: self.cache_to.is_some(),
+            time: source_date(env)?.map(Timestamp::as_second),
             secrets,
         })
     }

@@ -99,7 +99,11 @@ pub const VARIABLES: &[Row] = &[
     row(&["AGENTCLI_REDIS_URI"], &["dev"], "address of Redis, without `--redis-uri`"),
     row(setup::KEYS[0].found_by, &["up"], "API key that the server gets; also in `.env`"),
     row(setup::KEYS[1].found_by, &["up"], "licence key that the server gets; also in `.env`"),
-    row(&["SOURCE_DATE_EPOCH"], &["sbom"], "time of the document, in seconds since 1970"),
+    row(
+        &["SOURCE_DATE_EPOCH"],
+        &["build", "deploy", "sbom", "up"],
+        "time of the image or of the document, in seconds since 1970",
+    ),
     row(&["SSH_AUTH_SOCK"], &["build", "deploy", "up"], "socket of the SSH agent for `--ssh`"),
     row(&["VIRTUAL_ENV"], &["dev"], "the active virtual environment"),
     row(&["PYENV_ROOT", "PYENV_VERSION"], &["dev"], "directory of pyenv, and the version that it selects"),

@@ -26,7 +26,7 @@ use super::label::{self, SourceRecord};
 use super::progress::{BuildKit, Buildah, MAX_STEPS, Steps};
 use super::recorder::Recorder;
 use super::reference::registry;
-use super::request::{BuildRequest, Built, INLINE_CACHE, Settings};
+use super::request::{BuildRequest, Built, INLINE_CACHE, Settings, TIME};
 use super::session::Services;
 use crate::context::{self, Listing};
 use crate::live::Reporter;
@@ -46,6 +46,12 @@ const LARGEST: usize = 5;
 /// Interval at which it is looked how long steps have been running.
 const TICK: Duration = Duration::from_secs(1);
 
+/// The output of BuildKit with no file later than the image. The type `moby`, the default, cannot do that.
+const TIMES_REWRITTEN: &str = r#"[{"Type":"image","Attrs":{"rewrite-timestamp":"true"}}]"#;
+
+/// A parameter of the request.
+type Extra = (&'static str, String);
+
 /// Number of reports that are buffered.
 const WAITING: usize = 64;
 
@@ -54,6 +60,8 @@ enum Report {
     Context(context::Error),
     Engine(Box<BuildInfo>),
     Failed(bollard::errors::Error),
+    /// The engine could not be asked what the build needs to know.
+    Unready(Error),
     /// Secrets are not supported, for this reason.
     NoSecrets(String),
     Warning(String),
@@ -159,7 +167,14 @@ impl Engine {
         let (failed, mut failure) = mpsc::channel(1);
         let body = body_try_stream(pieces(listing, sent, failed));
         let (docker, allowance) = self.streaming();
-        let docker = with_extras(docker, &request, credentials.header());
+        let times = match self.times(&request, &reports).await {
+            Ok(times) => times,
+            Err(error) => {
+                let _ = reports.send(Report::Unready(error)).await;
+                return;
+            }
+        };
+        let docker = with_extras(docker, &request, times, credentials.header());
         let session = session_id();
         let services = Services::new(credentials, request.settings.secrets.clone());
         // Podman has no sessions.
@@ -181,6 +196,27 @@ impl Engine {
                 return;
             }
         }
+    }
+
+    /// What makes the engine set the times of files to that of the image, as far as it can.
+    async fn times(
+        &self,
+        request: &BuildRequest,
+        reports: &mpsc::Sender<Report>,
+    ) -> Result<Option<Extra>, Error> {
+        let Some(time) = request.settings.time else { return Ok(None) };
+        if self.is_podman().await? {
+            return Ok(Some(("timestamp", time.to_string())));
+        }
+        if self.has_containerd_store().await? {
+            return Ok(Some(("outputs", TIMES_REWRITTEN.to_owned())));
+        }
+        let message = format!(
+            "{TIME} sets the time of the image, but not of its files, so its digest differs each time: only engines with the \
+             containerd image store do both"
+        );
+        let _ = reports.send(Report::Warning(message)).await;
+        Ok(None)
     }
 
     /// The credentials for the base images. Credential helpers may be slow, so they are not run for local images unless
@@ -227,6 +263,7 @@ async fn follow(
             Report::Warning(message) => steps.report(BuildEvent::Warning { message }),
             Report::NoSecrets(reason) => return Err(Error::NoSecrets { host: host.to_owned(), reason }),
             Report::Failed(error) => return Err(explain(error, host, &mut buildah, steps)),
+            Report::Unready(error) => return Err(error),
             Report::Engine(info) => {
                 match info.aux {
                     Some(BuildInfoAux::BuildKit(report)) => buildkit.report(report, steps),
@@ -293,8 +330,9 @@ fn pieces(
 }
 
 fn options(request: &BuildRequest, session: String) -> BuildImageOptions {
-    let Settings { arguments, labels, network, cache_from, inline_cache, .. } = &request.settings;
+    let Settings { arguments, labels, network, cache_from, inline_cache, time, .. } = &request.settings;
     let mut arguments = arguments.clone();
+    arguments.extend(time.map(|time| (TIME.to_owned(), time.to_string())));
     if *inline_cache {
         arguments.insert(INLINE_CACHE.to_owned(), "1".to_owned());
     }
@@ -317,12 +355,18 @@ fn options(request: &BuildRequest, session: String) -> BuildImageOptions {
     }
 }
 
-/// Adds what bollard does not support: BuildKit without bollard's session, further tags, several hosts, and credentials in
+/// Adds what bollard does not support: BuildKit without bollard's session, further tags, several hosts, times, and credentials in
 /// a header, which Podman reads instead of asking in the session.
-fn with_extras(docker: Docker, request: &BuildRequest, credentials: Option<String>) -> Docker {
+fn with_extras(
+    docker: Docker,
+    request: &BuildRequest,
+    times: Option<Extra>,
+    credentials: Option<String>,
+) -> Docker {
     let tags = request.tags.iter().skip(1).map(|tag| ("t", tag));
     let hosts = request.settings.hosts.iter().map(|host| ("extrahosts", host));
-    let more = form_urlencoded::Serializer::new(String::new()).extend_pairs(tags.chain(hosts)).finish();
+    let mut more = form_urlencoded::Serializer::new(String::new());
+    let more = more.extend_pairs(tags.chain(hosts)).extend_pairs(times).finish();
     docker.with_request_modifier(move |mut request| {
         if request.uri().path() == "/build" {
             let uri = request.uri().to_string().replacen("version=1", "version=2", 1);

@@ -50,6 +50,13 @@ impl Engine {
         Ok(is_podman(&self.version().await?))
     }
 
+    /// Whether images are in the store of containerd, Docker's default since version 29, instead of its own.
+    pub(super) async fn has_containerd_store(&self) -> Result<bool, Error> {
+        let info = self.call("describe itself", self.docker.info()).await?;
+        let mut values = info.driver_status.into_iter().flatten().flatten();
+        Ok(values.any(|value| value.starts_with("io.containerd.snapshotter")))
+    }
+
     /// Checks that the engine opens the sessions of BuildKit. The error is a fragment.
     pub async fn supports_buildkit(&self) -> Result<(), String> {
         let services = Services::new(Credentials::default(), Secrets::default());

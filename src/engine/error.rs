@@ -34,6 +34,12 @@ pub enum Error {
         /// The engine's address.
         host: String,
     },
+    /// An engine that loses the build context.
+    /// Source: Docker's defect 47717, mended in version 27.5.
+    #[error(
+        "the container engine lost the build context: Docker before 27.5 does so with the containerd image store"
+    )]
+    ContextLost,
     /// The engine disconnected.
     #[error("lost the connection to the container engine at `{host}`: {reason}")]
     Gone {
@@ -304,6 +310,7 @@ impl Error {
             Error::Step(failed) if failed.has_conflict() => {
                 "change the requirement that conflicts with the server's, or choose an older server with `api_version`"
             }
+            Error::ContextLost => "update Docker, or turn off its containerd image store",
             Error::Gone { .. } => "check that the engine is running, and run the same command again",
             Error::NameTaken { .. } => {
                 "rename or remove that container, or choose another project name with --project-name"

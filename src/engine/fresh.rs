@@ -118,11 +118,12 @@ impl Freshness {
 /// The settings that are inputs of the image. Secrets are none, as for the engine's cache, and neither are images whose layers
 /// are used.
 fn settings(request: &BuildRequest) -> Vec<String> {
-    let Settings { arguments, labels, hosts, network, inline_cache, cache_from: _, secrets: _ } =
+    let Settings { arguments, labels, hosts, network, inline_cache, time, cache_from: _, secrets: _ } =
         &request.settings;
     let texts = [request.dockerfile.clone(), request.platform.clone().unwrap_or_default()].into_iter();
     let all = [format!("{arguments:?} {labels:?} {hosts:?} {network:?}")];
-    texts.chain(all).chain(inline_cache.then(|| "inline cache".to_owned())).collect()
+    let time = time.map(|time| format!("time {time}"));
+    texts.chain(all).chain(inline_cache.then(|| "inline cache".to_owned())).chain(time).collect()
 }
 
 impl Image {

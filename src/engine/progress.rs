@@ -151,6 +151,9 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
 
     /// The error of the build, from the engine's last message.
     pub(super) fn error(&mut self, reason: &str) -> Error {
+        if reason.contains("http://build-context-") {
+            return Error::ContextLost;
+        }
         let reason = cut(reason).to_owned();
         let failed = |state: &&State| state.failed.as_deref().is_some_and(|why| !is_stopped(why));
         let failed: Vec<&State> = self.steps.iter().filter(failed).collect();
@@ -237,6 +240,15 @@ pub(super) fn printable(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The message is of Docker 26.1.
+    #[test]
+    fn an_engine_that_loses_the_build_context() {
+        let reason = "failed to read downloaded context: failed to load cache key: Get \
+                      \"http://build-context-7h8fn5x7\": dial tcp: lookup build-context-7h8fn5x7: no such host";
+        let error = Steps::new(&[], |_| {}).error(reason);
+        assert!(matches!(error, Error::ContextLost) && error.hint().is_some(), "{error}");
+    }
 
     #[test]
     fn a_step_that_runs_long_is_reported_at_intervals() {

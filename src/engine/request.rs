@@ -9,6 +9,9 @@ use crate::context::Context;
 /// The build argument that makes BuildKit record in the image which step made each layer.
 pub(super) const INLINE_CACHE: &str = "BUILDKIT_INLINE_CACHE";
 
+/// The build argument with the time of the image.
+pub(super) const TIME: &str = "SOURCE_DATE_EPOCH";
+
 /// An image to build. There is no `Debug`: secrets have values.
 #[derive(Clone)]
 pub struct BuildRequest {
@@ -52,6 +55,8 @@ pub struct Settings {
     pub cache_from: Vec<String>,
     /// Whether the image records which step made each layer, so that other machines can use them.
     pub inline_cache: bool,
+    /// The time of the image and the latest time of its files, in seconds since 1970 [default: that of the build].
+    pub time: Option<i64>,
     /// Secrets and SSH agents.
     pub secrets: Secrets,
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use jiff::Timestamp;
 use tokio::runtime::Runtime;
 
 use crate::cli::agent_lock;
@@ -13,6 +12,7 @@ use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::registry::access;
+use crate::cli::source_date::source_date;
 use crate::cli::{image, image_name, setup};
 use crate::compiler::locks;
 use crate::engine::{self, Engine, ImageDetails};
@@ -21,9 +21,6 @@ use crate::live::relay;
 use crate::project;
 use crate::registry::Attachment;
 use crate::sbom::{self, Bill, Component, Format, Image, Metadata};
-
-/// The variable with the time of reproducible output, in seconds since 1970.
-const TIME: &str = "SOURCE_DATE_EPOCH";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -68,7 +65,7 @@ impl ValueEnum for Format {
 
 impl Sbom {
     pub(super) fn run(mut self, env: &mut Env) -> Result<(), Error> {
-        let time = time(env)?;
+        let time = source_date(env)?;
         let is_file = |text: &String| env.directory.join(text).is_file();
         if let Some(path) = self.target.take_if(|text| is_file(text))
             && self.options.base.config.config.replace(path.into()).is_some()
@@ -206,15 +203,4 @@ fn last_build(env: &Env, engine: &Engine, planned: &Planned) -> Result<String, E
             "build it with `agentcli build -t NAME`, or name its image: `agentcli sbom IMAGE -c FILE`",
         )
     })
-}
-
-/// The time of the document.
-fn time(env: &Env) -> Result<Option<Timestamp>, Error> {
-    let Some(text) = env.variable(TIME) else { return Ok(None) };
-    let time = text.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
-    let invalid = || {
-        let hint = "set it to seconds since 1970, or unset it";
-        Error::usage(format!("{TIME} is not a time: `{}`", visible_line(&text)), hint)
-    };
-    time.map(Some).ok_or_else(invalid)
 }
