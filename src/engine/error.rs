@@ -231,8 +231,16 @@ fn is_unavailable(reason: &str) -> bool {
 
 /// Whether the message of an engine says that a registry requires other credentials.
 pub(super) fn is_unauthorized(reason: &str) -> bool {
-    let words =
-        ["unauthorized", "authorization failed", "access denied", "401 ", "403 ", "denied:", "no basic auth"];
+    let words = [
+        "unauthorized",
+        "authentication required",
+        "authorization failed",
+        "access denied",
+        "401 ",
+        "403 ",
+        "denied:",
+        "no basic auth",
+    ];
     words.iter().any(|word| reason.contains(word))
 }
 

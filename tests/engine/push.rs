@@ -95,9 +95,7 @@ fn public_digest_is_what_the_registry_gives_to_anybody() {
         });
         assert_eq!(id(&pinned), id(&image.name));
         assert_eq!(id(&name), id(BASE), "the local name has moved");
-        for name in [&name, &pinned] {
-            docker(host, &["rmi", name]);
-        }
+        docker(host, &["rmi", "-f", &name, &pinned]);
         let missing = asked(&format!("{}/public/none:1", open.address));
         assert!(matches!(missing, Err(Error::Pull { unauthorized: false, .. })), "{missing:?}");
         let private = asked(&format!("{}/private/app:1", closed.address));
@@ -174,7 +172,7 @@ fn a_name_that_was_there_before_stays_what_it_was() {
     let pushed = push(&host, &request).0.unwrap();
     let id = |name: &str| docker(&host, &["inspect", "-f", "{{.Id}}", name]);
     let (left, base) = (id(&name), id(BASE));
-    docker(&host, &["rmi", &name, &format!("{}@{}", pushed.repository, pushed.digest)]);
+    docker(&host, &["rmi", "-f", &name, &format!("{}@{}", pushed.repository, pushed.digest)]);
     assert_eq!(left, base);
 }
 

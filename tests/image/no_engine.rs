@@ -74,7 +74,7 @@ fn an_image_without_an_engine_is_that_of_an_engine() {
     let registry = Registry::start();
     let proxy = Proxy::start(registry.address.parse().unwrap());
     let through_proxy = proxy.address().to_string();
-    let [host, other] = &hosts()[..] else { panic!("two engines are needed") };
+    let [host, other, ..] = &hosts()[..] else { panic!("two engines are needed") };
     let address = &registry.address;
     let stage = Stage::with_registries(Copy::of("hello"), host, &[address, &through_proxy], PASSWORD);
     let root = stage.copy.directory.path().to_owned();

@@ -121,7 +121,7 @@ fn images_of_several_platforms_are_pushed_as_one() {
     const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
     const LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
     let registry = Registry::start();
-    let [old, new] = &hosts()[..] else { panic!("two engines are needed") };
+    let [old, new, ..] = &hosts()[..] else { panic!("two engines are needed") };
     let stage = Stage::new(Copy::of("hello"), new, &registry.address, PASSWORD);
     let address = &registry.address;
     let base = format!("{address}/base:amd64");
