@@ -137,8 +137,8 @@ pub const LOOKED_UP: &[&str] = &["/graphs/*", "/graphs/*/path", "/store/path", "
 /// Script that installs Node.js in the Python image.
 pub const INSTALL_NODE: &str = "/storage/install-node.sh";
 /// Command that builds JavaScript graphs and UI components; older images lack the script.
-pub const BUILD_JAVASCRIPT: &str = "if [ -f /api/langgraph_api/js/build.mts ]; then tsx /api/langgraph_api/js/build.mts; \
-     else echo 'no prebuild script in this image'; fi";
+pub const BUILD_JAVASCRIPT: &str = "if [ -f /api/langgraph_api/js/build.mts ]; then TSX_DISABLE_CACHE=1 tsx \
+     /api/langgraph_api/js/build.mts; else echo 'no prebuild script in this image'; fi";
 
 /// Files of the server's own packages, which an installation may have replaced.
 pub const OWN_PACKAGES: &[&str] = &[

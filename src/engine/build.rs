@@ -212,8 +212,8 @@ impl Engine {
             return Ok(Some(("outputs", TIMES_REWRITTEN.to_owned())));
         }
         let message = format!(
-            "{TIME} sets the time of the image, but not of its files, so its digest differs each time: only engines with the \
-             containerd image store do both"
+            "{TIME} does not set the times of files with this engine, so the digest of the image differs each time: Docker \
+             with the containerd image store and Podman set them"
         );
         let _ = reports.send(Report::Warning(message)).await;
         Ok(None)
