@@ -151,6 +151,23 @@ fn action_annotates_findings() {
     let denied = run(&[("config", "langgraph.json"), ("deny-warnings", "true"), ("sarif-file", "out.sarif")]);
     assert_eq!(denied.status.code(), Some(1), "{denied:?}");
 
+    let lock = ("lock", "true");
+    let unlocked = run(&[lock]);
+    assert_eq!(unlocked.status.code(), Some(1), "{unlocked:?}");
+    let image = |name: &str| {
+        let digest = format!("sha256:{}", "a".repeat(64));
+        format!(
+            "[[image]]\nname = \"{name}\"\ndigest = \"{digest}\"\nplatforms = {{ \"linux/amd64\" = \"{digest}\" }}\n"
+        )
+    };
+    let images = ["langchain/langgraph-api:3.11", "pgvector/pgvector:pg16", "redis:6"].map(image).concat();
+    let lock_text = format!("version = 1\n[server]\nname = \"licensed\"\n{images}");
+    fs::write(project.path("agent.lock"), lock_text).unwrap();
+    let locked = run(&[lock]);
+    assert!(locked.status.success(), "{locked:?}");
+    let both = run(&[lock, ("config", "agent.json\nlanggraph.json\n")]);
+    assert!(both.status.success(), "{both:?}");
+
     let missing = run(&[("version", "0.0.999")]);
     assert!(!missing.status.success() && text(&missing.stderr).contains("agentcli==0.0.999"), "{missing:?}");
 }
@@ -161,7 +178,7 @@ fn action_runs_nothing_in_its_inputs() {
     let temporary = TempDir::new().unwrap();
     let project = TestEnv::project();
     let hostile = "$(touch pwned) `touch pwned` \"; touch pwned; '; touch pwned #\n--help";
-    for input in ["config", "deny-warnings", "sarif-file", "version"] {
+    for input in ["config", "deny-warnings", "lock", "sarif-file", "version"] {
         let output = run_action(&project, temporary.path(), &[(input, hostile)]);
         assert!(!project.path("pwned").exists(), "{input}: {output:?}");
         assert!(!text(&output.stdout).contains("Usage"), "{input}: {output:?}");
