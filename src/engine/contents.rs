@@ -10,6 +10,7 @@ use tar::{Archive, Entry, EntryType};
 use super::connect::Engine;
 use super::error::Error;
 use super::export::Files;
+use crate::compiler::paths;
 use crate::live::Stop;
 
 /// The files and the configuration of an image.
@@ -77,7 +78,7 @@ impl File {
         let content = if kind.is_file() {
             Content::Bytes(sha256(&mut entry)?)
         } else {
-            Content::Target(plain(&entry.link_name_bytes().unwrap_or_default()))
+            Content::Target(paths::in_archive(&entry.link_name_bytes().unwrap_or_default()))
         };
         Ok(Self { kind, mode, owner, content })
     }
@@ -121,7 +122,7 @@ fn files(archive: Files) -> io::Result<BTreeMap<String, File>> {
     let mut files = BTreeMap::new();
     for entry in Archive::new(archive).entries()? {
         let entry = entry?;
-        files.insert(plain(&entry.path_bytes()), File::read(entry)?);
+        files.insert(paths::in_archive(&entry.path_bytes()), File::read(entry)?);
     }
     let links = files.iter().filter(|(_, file)| file.kind == EntryType::Link);
     let links = links.filter_map(|(path, link)| match &link.content {
@@ -152,10 +153,4 @@ fn is_empty(value: &Value) -> bool {
         Value::Object(members) => members.is_empty(),
         _ => false,
     }
-}
-
-/// A path without `./` and `/` at its start; bytes that are not UTF-8 are replaced.
-fn plain(path: &[u8]) -> String {
-    let path = String::from_utf8_lossy(path);
-    path.strip_prefix("./").unwrap_or(&path).trim_start_matches('/').to_owned()
 }

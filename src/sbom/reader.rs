@@ -6,6 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use tar::{Archive, EntryType};
 
 use super::javascript;
+use crate::compiler::paths;
 
 /// Most bytes of a database of a distribution.
 const MAX_DATABASE: u64 = 64 << 20;
@@ -91,10 +92,10 @@ pub fn read(archive: impl Read, mut metadata: Metadata) -> io::Result<Metadata> 
     let links = std::mem::take(&mut metadata.links);
     for entry in Archive::new(archive).entries()? {
         let entry = entry?;
-        let path = plain(&entry.path_bytes());
+        let path = paths::in_archive(&entry.path_bytes());
         let kind = entry.header().entry_type();
         if kind == EntryType::Link {
-            let target = plain(&entry.link_name_bytes().unwrap_or_default());
+            let target = paths::in_archive(&entry.link_name_bytes().unwrap_or_default());
             if Use::of(&path).is_some() && !metadata.files.contains_key(&path) {
                 match metadata.files.get(&target).cloned() {
                     Some(text) => _ = metadata.files.insert(path, text),
@@ -115,12 +116,6 @@ pub fn read(archive: impl Read, mut metadata: Metadata) -> io::Result<Metadata> 
     }
     metadata.links.retain(|_, links| links.iter().any(|link| !metadata.files.contains_key(link)));
     Ok(metadata)
-}
-
-/// A path without `.` and `/` at its start; bytes that are not UTF-8 are replaced.
-fn plain(path: &[u8]) -> String {
-    let path = String::from_utf8_lossy(path);
-    path.strip_prefix("./").unwrap_or(&path).trim_start_matches('/').to_owned()
 }
 
 #[cfg(test)]

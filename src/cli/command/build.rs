@@ -114,7 +114,7 @@ impl Build {
         if self.push && !uses_cache && ci_job(env).is_some() {
             console::note(env, CI_HINT);
         }
-        let (runtime, stop) = (env.runtime()?, env.stop.clone());
+        let runtime = env.runtime()?;
         let may_replace = self.push && requests.len() == 1 && !uses_cache;
         let engine = match setup::engine(env, &runtime) {
             Err(Error::Engine(error)) if may_replace && error.is_absent() => {
@@ -128,10 +128,7 @@ impl Build {
         (printer.style, printer.source) = (self.progress, Some(planned.project.source));
         let mut pushed: Vec<Vec<String>> = Vec::new();
         for request in requests {
-            let building = engine.build(request, |event| printer.building(&event));
-            let built = runtime.block_on(stop.unless_asked(building));
-            printer.built(built.as_ref().ok().and_then(|built| built.as_ref().err()));
-            let built = built??;
+            let built = build(&engine, request, &runtime, &mut printer)?;
             print_built(printer.env, &built, self.is_json())?;
             if self.push {
                 pushed.push(runtime.block_on(push(&engine, &built, silence, &mut printer))?);
@@ -239,6 +236,20 @@ impl Build {
         };
         self.tags.iter().map(tag).collect()
     }
+}
+
+/// Builds an image, and shows the progress.
+fn build(
+    engine: &Engine,
+    request: BuildRequest,
+    runtime: &Runtime,
+    printer: &mut Printer<'_>,
+) -> Result<Built, Error> {
+    let stop = printer.env.stop.clone();
+    let building = engine.build(request, |event| printer.building(&event));
+    let built = runtime.block_on(stop.unless_asked(building));
+    printer.built(built.as_ref().ok().and_then(|built| built.as_ref().err()));
+    Ok(built??)
 }
 
 /// The request to push `image` as `name`.

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::Build;
+use super::{Build, build};
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::setup;
-use crate::engine::{BuildReporter as _, BuildRequest, Contents};
+use crate::engine::{BuildRequest, Contents};
 use crate::error::Error;
 
 /// Most differences that are shown.
@@ -24,10 +24,7 @@ impl Build {
         let request = BuildRequest { tags, no_cache: true, ..request };
         let mut printer = Printer::new(env, self.is_json(), ());
         printer.style = self.progress;
-        let building = engine.build(request, |event| printer.building(&event));
-        let built = runtime.block_on(stop.unless_asked(building));
-        printer.built(built.as_ref().ok().and_then(|built| built.as_ref().err()));
-        built??;
+        build(&engine, request, &runtime, &mut printer)?;
         let made = runtime.block_on(engine.contents(&name, &stop));
         let removed = runtime.block_on(engine.remove_image(&name));
         let made = made?;
