@@ -172,7 +172,8 @@ pub const RESERVED_PACKAGES: &[&str] = &[
     "pydantic",
     "uvicorn",
 ];
-/// The requirements of the current server that have bounds, and those of its constraints file.
+/// The requirements of the current server that have bounds, and those of its constraints file. The bound of langchain-core
+/// is that of all versions of langgraph-sdk that it allows: with an older one, the server does not start.
 pub const REQUIREMENTS: &[(&str, &str)] = &[
     ("anyio", ">=4.14.2"),
     ("cloudpickle", ">=3.0.0"),
@@ -183,7 +184,7 @@ pub const REQUIREMENTS: &[(&str, &str)] = &[
     ("httptools", ">=0.5.0"),
     ("httpx", ">=0.25.0"),
     ("jsonschema-rs", ">=0.20.0,<0.45"),
-    ("langchain-core", ">=0.3.66"),
+    ("langchain-core", ">=1.4.0"),
     ("langchain-protocol", ">=0.0.18,<0.1"),
     ("langgraph", ">=0.4.10,<2"),
     ("langgraph-checkpoint", ">=3.0.1,<5"),
@@ -203,9 +204,14 @@ pub const REQUIREMENTS: &[(&str, &str)] = &[
     ("websockets", ">=13.0"),
     ("zstandard", ">=0.23.0"),
 ];
-/// Distributions of which no version works beside the current server, and the requirement of the server that all of them
-/// exclude. None of them is developed any more.
-pub const INCOMPATIBLE: &[(&str, &str)] = &[("google-generativeai", "protobuf")];
+/// Versions of other distributions that exclude a requirement of the current server, with the name of that requirement:
+/// they were resolved together with [`REQUIREMENTS`], by what they publish (2026-11). No versions are
+/// all.
+pub const EXCLUDING: &[(&str, &str, &str)] = &[
+    ("google-generativeai", "", "protobuf"),
+    // 0.4.10 and 0.5.0 allow it, but the server does not start with them.
+    ("langgraph", "<1.2.3", "langgraph-sdk"),
+];
 /// Directory of the server's own project, which the image has as an editable package.
 pub const OWN_PROJECT: &str = "/api";
 

@@ -87,6 +87,16 @@ pub fn is_disjoint(one: &str, other: &str) -> Option<bool> {
     Some(versions(one)?.is_disjoint(&versions(other)?))
 }
 
+/// Whether some version meets `text` and `bounds`, and none of `excluded`; `None` if one of them cannot be read.
+pub fn fits(text: &str, bounds: &str, excluded: &[&str]) -> Option<bool> {
+    let versions = |text: &str| VersionSpecifiers::from_str(text).ok().map(release_specifiers_to_ranges);
+    let mut left = versions(text)?.intersection(&versions(bounds)?);
+    for excluded in excluded {
+        left = left.intersection(&versions(excluded)?.complement());
+    }
+    Some(!left.is_empty())
+}
+
 fn sorted(versions: &VersionSpecifiers) -> String {
     let mut versions: Vec<String> = versions.iter().map(ToString::to_string).collect();
     versions.sort();

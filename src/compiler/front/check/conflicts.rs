@@ -44,20 +44,34 @@ struct Excluded {
     package: &'static str,
     /// Those versions.
     versions: &'static str,
+    /// The versions of `name` that work, or nothing if none does.
+    others: Option<String>,
 }
 
 impl Excluded {
     fn find(text: &str, environments: &[Environment]) -> Option<Self> {
         let parts = requirement::parts(text)?;
-        let no_version = server::INCOMPATIBLE.iter().find(|(name, _)| *name == parts.name);
-        let wanted = no_version.map_or(parts.name.as_str(), |(_, package)| package);
-        let (package, versions) = *server::REQUIREMENTS.iter().find(|(name, _)| *name == wanted)?;
         let applies = match text.split_once(';') {
             Some((_, marker)) => environments.iter().any(|it| it.holds(marker, &[]) == Some(true)),
             None => true,
         };
-        let is_excluded = no_version.is_some() || requirement::is_disjoint(&parts.versions?, versions)?;
-        (applies && is_excluded).then_some(Self { name: parts.name, package, versions })
+        let (own, rows) = (required(&parts.name), excluding(&parts.name));
+        let ranges: Vec<&str> = rows.iter().map(|(_, range, _)| *range).collect();
+        let (wanted, bounds) = (parts.versions?, own.map_or("", |(_, bounds)| bounds));
+        if !applies || requirement::fits(&wanted, bounds, &ranges)? {
+            return None;
+        }
+        // The versions that work are those above the last ones that do not.
+        let above = ranges.last().map_or(Some(bounds.to_owned()), |range| {
+            let (_, end) = range.rsplit_once('<')?;
+            Some(format!(">={end}"))
+        });
+        let is_apart = |range: &str| requirement::is_disjoint(&wanted, range) == Some(true);
+        let (package, versions) = match own.filter(|(_, bounds)| is_apart(bounds)) {
+            Some(own) => own,
+            None => required(rows.iter().find(|(_, range, _)| !is_apart(range))?.2)?,
+        };
+        Some(Self { name: parts.name, package, versions, others: above })
     }
 
     fn is_indirect(&self) -> bool {
@@ -71,21 +85,30 @@ impl Excluded {
 
     /// The same at the requirement itself.
     fn label(&self) -> String {
-        if self.is_indirect() {
-            format!("{}, which no version of it allows", self.needs())
-        } else {
-            self.needs()
+        match self.others {
+            _ if !self.is_indirect() => self.needs(),
+            Some(_) => format!("{}, which no such version allows", self.needs()),
+            None => format!("{}, which no version of it allows", self.needs()),
         }
     }
 
     fn help(&self) -> String {
-        let change = if self.is_indirect() {
-            format!("use another package than `{}`", self.name)
-        } else {
-            format!("require `{}{}`", self.package, self.versions)
+        let change = match &self.others {
+            Some(versions) => format!("require `{}{versions}`", self.name),
+            None => format!("use another package than `{}`", self.name),
         };
         format!("{change}, or choose an older server with `api_version`")
     }
+}
+
+/// The requirement of the server for the package.
+fn required(name: &str) -> Option<(&'static str, &'static str)> {
+    server::REQUIREMENTS.iter().find(|(package, _)| *package == name).copied()
+}
+
+/// The rows about the package in the table of versions that exclude a requirement of the server.
+fn excluding(name: &str) -> Vec<(&'static str, &'static str, &'static str)> {
+    server::EXCLUDING.iter().filter(|(package, ..)| *package == name).copied().collect()
 }
 
 /// Packages in `dependencies`.
@@ -110,8 +133,11 @@ fn in_local(context: &Context<'_>, local: &Local, environments: &[Environment]) 
     let (manifest, requirements) = package::written_requirements(local, files);
     let path = paths::join(&local.path, manifest);
     let text = manifests::excerpt(&path, files);
+    // A lock file is installed without resolving, and without the packages that the server keeps at its own versions.
+    let is_locked = workspace::beside(local, context.config, files).is_some_and(|found| found.is_ok());
+    let is_reported = |it: &Excluded| !is_locked || !it.is_indirect() || it.others.is_none();
     let finding = |requirement: &String| {
-        let excluded = Excluded::find(requirement, environments)?;
+        let excluded = Excluded::find(requirement, environments).filter(is_reported)?;
         let span = span(&text, requirement, &excluded.name);
         Some(conflict(local, Related::new(&path, &text, span, excluded.label()), &excluded))
     };
@@ -161,10 +187,13 @@ fn span(text: &str, requirement: &str, name: &str) -> Range<usize> {
 
 fn conflict(local: &Local, related: Related, excluded: &Excluded) -> Diagnostic {
     let path = written(&related.path);
-    let message = if excluded.is_indirect() {
-        format!("`{path}` requires `{}`, which does not work beside the server", excluded.name)
+    let name = &excluded.name;
+    let message = if !excluded.is_indirect() {
+        format!("`{path}` excludes all versions of `{name}` that the server works with")
+    } else if excluded.others.is_some() {
+        format!("`{path}` requires a version of `{name}` that does not work beside the server")
     } else {
-        format!("`{path}` excludes all versions of `{}` that the server works with", excluded.package)
+        format!("`{path}` requires `{name}`, which does not work beside the server")
     };
     Diagnostic::new(&REQUIREMENT_CONFLICTS_WITH_SERVER, Place::Value(entry(local.index)), message)
         .related(related)
