@@ -208,9 +208,35 @@ pub const REQUIREMENTS: &[(&str, &str)] = &[
 /// they were resolved together with [`REQUIREMENTS`], by what they publish (2026-11). No versions are
 /// all.
 pub const EXCLUDING: &[(&str, &str, &str)] = &[
+    ("fastapi", "<0.133", "starlette"),
+    ("google-api-core", ">=2.8.1,<2.24.2", "protobuf"),
     ("google-generativeai", "", "protobuf"),
+    ("langchain", "<1", "langchain-core"),
+    // 1.2.11 lacks the bounds of the versions around it.
+    ("langchain", ">=1,<1.2.11", "langgraph-sdk"),
+    ("langchain", ">1.2.11,<1.3", "langgraph-sdk"),
+    ("langchain-anthropic", "<0.3.21", "langchain-core"),
+    ("langchain-anthropic", ">0.3.21,<1", "langchain-core"),
+    ("langchain-aws", "<1", "langchain-core"),
+    ("langchain-community", "<0.3.29", "langchain-core"),
+    ("langchain-deepseek", "<1", "langchain-core"),
+    ("langchain-elasticsearch", "<1", "langchain-core"),
+    ("langchain-google-genai", "<2.1.11", "langchain-core"),
+    ("langchain-groq", "<1", "langchain-core"),
+    ("langchain-huggingface", "<1", "langchain-core"),
+    ("langchain-mcp-adapters", "<0.1.11", "langchain-core"),
+    ("langchain-ollama", "<0.3.9", "langchain-core"),
+    ("langchain-openai", "<0.3.34", "langchain-core"),
+    ("langchain-openai", ">0.3.34,<1", "langchain-core"),
+    ("langchain-postgres", "<0.0.16", "langchain-core"),
+    ("langchain-tavily", "<0.2.12", "langchain-core"),
+    ("langchain-text-splitters", "<0.3.10", "langchain-core"),
     // 0.4.10 and 0.5.0 allow it, but the server does not start with them.
     ("langgraph", "<1.2.3", "langgraph-sdk"),
+    ("langgraph-checkpoint-postgres", "<3", "langgraph-checkpoint"),
+    ("langgraph-checkpoint-sqlite", "<2.0.8", "langgraph-checkpoint"),
+    ("langgraph-supervisor", "<0.0.25", "langgraph"),
+    ("langgraph-swarm", "<0.1", "langgraph"),
 ];
 /// Directory of the server's own project, which the image has as an editable package.
 pub const OWN_PROJECT: &str = "/api";

@@ -29,7 +29,8 @@ const HISTORY: &[Part] = &[
                 langchain.prompts langchain.retrievers langchain.runnables langchain.schema langchain.sql_database \
                 langchain.storage langchain.text_splitter langchain.tools.StructuredTool langchain.tools.Tool \
                 langchain.utilities langchain.vectorstores",
-        help: "import it from its new package, such as `langchain_classic` or `langchain_core`, or require `langchain<1`",
+        help: "import it from its new package, such as `langchain_classic` or `langchain_core`, or require \
+               `langchain<1` and choose an older server with `api_version`",
     },
     Part {
         distribution: "langchain",

@@ -1,5 +1,6 @@
 //! Requirements of the project that the server excludes: both share one Python environment.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::manifests::MAX_FINDINGS;
@@ -165,11 +166,31 @@ fn in_requirements_txt(
     environments: &[Environment],
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for part in requirements_txt::parts(&local.path, context.files) {
+    let parts = requirements_txt::parts(&local.path, context.files);
+    let entries =
+        parts.iter().flat_map(|part| part.entries.iter().flatten().map(|entry| (&part.path, entry)));
+    let constraints: HashSet<String> = entries
+        .clone()
+        .filter(|(_, entry)| matches!(entry.kind, Kind::Constraint(_)))
+        .filter_map(|(path, entry)| requirements_txt::included(path, entry))
+        .collect();
+    // A constraint means something only for a package that is required.
+    let required = entries.filter(|(path, _)| !constraints.contains(*path));
+    let required: HashSet<String> = required
+        .filter_map(|(_, entry)| match &entry.kind {
+            Kind::Requirement(text) => requirement::name(text),
+            _ => None,
+        })
+        .collect();
+    for part in &parts {
         let masked = urls::masked(&part.text);
+        let is_constraint = constraints.contains(&part.path);
         for item in part.entries.iter().flatten() {
             let Kind::Requirement(text) = &item.kind else { continue };
             let Some(excluded) = Excluded::find(text, environments) else { continue };
+            if is_constraint && !required.contains(&excluded.name) {
+                continue;
+            }
             let related = Related::new(&part.path, &masked, item.line.clone(), excluded.label());
             found.push(conflict(local, related, &excluded));
         }

@@ -122,5 +122,5 @@ pub(super) static MODULE_NOT_IN_VERSION: Rule = Rule {
           allow, and keeps those that the server brings. A file that the server loads, or that such a file imports, \
           imports something at its top level that this version does not have: the server fails when it loads the file.",
     wrong: r#"{ "dependencies": [".", "langchain"], "graphs": { "agent": "./imports_langchain_chains.py:graph" } }"#,
-    right: r#"{ "dependencies": [".", "langchain<1"], "graphs": { "agent": "./imports_langchain_chains.py:graph" } }"#,
+    right: r#"{ "dependencies": [".", "langchain-classic"], "graphs": { "agent": "./imports_langchain_classic.py:graph" } }"#,
 };
