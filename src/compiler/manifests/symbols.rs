@@ -3,6 +3,7 @@
 //! [`Definition::Missing`] is certain: no construct in the text could define the name at run time. Everything doubtful is
 //! [`Definition::Unknown`].
 
+mod invisible;
 mod javascript;
 mod python;
 
@@ -144,6 +145,7 @@ impl Module {
             _ => javascript::parse(language, &text),
         });
         let Parsed { names, imports, objects, syntax_error, newer_syntax } = parsed.unwrap_or_default();
+        let syntax_error = syntax_error.map(|error| invisible::explain(&text, error));
         Self { text, names, imports, objects, syntax_error, newer_syntax }
     }
 

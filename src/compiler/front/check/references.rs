@@ -265,7 +265,11 @@ fn check_syntax(context: &mut Context<'_>, located: &Located, path: &str) -> Opt
         |mistake: &Broken| Related::new(path, module.text(), mistake.span.clone(), &*mistake.message);
     if let Some(mistake) = module.syntax_error() {
         let message = format!("`{shown}` has a syntax error");
-        return Some(Diagnostic::new(&SOURCE_SYNTAX_ERROR, place, message).related(related(mistake)));
+        let diagnostic = Diagnostic::new(&SOURCE_SYNTAX_ERROR, place, message).related(related(mistake));
+        return Some(match &mistake.help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        });
     }
     let mistake = module.newer_syntax()?;
     let (major, minor) = context.python_version?;
