@@ -34,6 +34,7 @@ const SERVER: &str = "annotated_types anyio blockbuster certifi cffi charset_nor
 
 /// Modules that only these distributions have.
 const DISTRIBUTIONS: &[(&str, &[&str])] = &[
+    ("IPython", &["ipython"]),
     ("PIL", &["pillow", "pillow-simd"]),
     ("bs4", &["beautifulsoup4"]),
     ("chromadb", &["chromadb", "chromadb-client"]),
@@ -57,6 +58,7 @@ const DISTRIBUTIONS: &[(&str, &[&str])] = &[
     ("git", &["gitpython"]),
     ("github", &["pygithub"]),
     ("googleapiclient", &["google-api-python-client"]),
+    ("livekit", &["livekit", "livekit-agents", "livekit-api", "livekit-protocol"]),
     ("neo4j", &["neo4j", "neo4j-driver"]),
     ("pinecone", &["pinecone", "pinecone-client"]),
     ("polars", &["polars", "polars-lts-cpu", "polars-u64-idx"]),
@@ -97,6 +99,9 @@ const ALONE: &str = "aiofiles aiohttp anthropic arxiv asyncpg beautifulsoup4 ddg
 /// Integrations that older versions of [`ALONE`] bring.
 const SHARED: &str = "langchain_classic langchain_community langchain_text_splitters";
 
+/// Further modules that no distribution of [`ALONE`] brings.
+const RARE: &str = "IPython flask livekit neo4j playwright selenium slack_sdk streamlit supabase twilio";
+
 /// Whether the image has the module without any requirement.
 pub fn is_provided(module: &str) -> bool {
     module.starts_with('_') || has(STANDARD, module) || has(SERVER, module)
@@ -110,15 +115,15 @@ pub fn distributions(module: &str) -> Option<Vec<String>> {
     has(NAMESAKES, module).then(|| vec![normalized_name(module)])
 }
 
-/// The same for an integration of the library, which hardly any other package brings.
+/// The same for an integration of the library and others that hardly any other package brings.
 pub fn integration(module: &str) -> Option<Vec<String>> {
     let is_integration = module.starts_with("langchain_") && !has(SHARED, module);
-    distributions(module).filter(|_| is_integration)
+    distributions(module).filter(|_| is_integration || has(RARE, module))
 }
 
 /// Whether a distribution, with extras or without, brings no integration with it.
 pub fn brings_no_integration(distribution: &str, has_extras: bool) -> bool {
-    has(ALONE, distribution) && !(has_extras && distribution == "langchain")
+    has(ALONE, distribution) && !(has_extras && ["langchain", "rich"].contains(&distribution))
 }
 
 fn has(list: &str, module: &str) -> bool {
