@@ -1,6 +1,6 @@
 //! Modules, and names in modules, that not all versions of a well-known distribution have.
 
-use crate::compiler::manifests::symbols::Import;
+use crate::compiler::manifests::symbols::{Call, Import};
 
 /// Names that came or went with a version.
 #[derive(Debug)]
@@ -58,6 +58,29 @@ const HISTORY: &[Part] = &[
         help: "require `langgraph>=0.6`",
     },
 ];
+
+/// Keywords of functions, after a `:`.
+const KEYWORDS: &[Part] = &[
+    Part {
+        distribution: "langchain",
+        versions: "<1",
+        names: "langchain.agents.create_agent:prompt langchain.agents.create_agent:state_modifier",
+        help: "pass it as `system_prompt`",
+    },
+    Part {
+        distribution: "langgraph",
+        versions: "<0.4",
+        names: "langgraph.prebuilt.create_react_agent:messages_modifier \
+                langgraph.prebuilt.create_react_agent:state_modifier",
+        help: "pass it as `prompt`",
+    },
+];
+
+/// The part that `call` needs.
+pub fn passed(call: &Call) -> Option<&'static Part> {
+    let wanted = format!("{}:{}", call.function, call.keyword);
+    KEYWORDS.iter().find(|part| part.names.split(' ').any(|name| name == wanted))
+}
 
 /// The parts of which `import` needs one, each with the dotted name of it.
 pub fn needed(import: &Import) -> impl Iterator<Item = (&'static Part, String)> + '_ {

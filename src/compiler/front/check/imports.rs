@@ -87,6 +87,9 @@ pub(super) fn check(context: &mut Context<'_>) {
     let mut installed = None;
     let mut reported = HashSet::new();
     for Reached { located, path, module } in &reached {
+        let calls = module.calls().iter();
+        let found = calls.filter_map(|call| versions.check_call(located, path, module, call));
+        found.for_each(|diagnostic| context.report(diagnostic));
         let mut names = HashSet::new();
         for import in module.imports().iter().filter(|import| import.level == 0) {
             let name = import.first();

@@ -1,5 +1,6 @@
 //! The names that a Python module binds at its top level.
 
+mod calls;
 mod objects;
 
 use ruff_python_ast::visitor::{self, Visitor};
@@ -42,7 +43,8 @@ pub(super) fn parse(text: &str, version: Option<super::PythonVersion>) -> Parsed
     let names = Scope::default().read(module.suite());
     let objects = objects::read(module.suite(), &names);
     let imports = imports(module.suite());
-    Parsed { names, imports, objects, syntax_error: None, newer_syntax }
+    let calls = calls::read(module.suite(), &names);
+    Parsed { names, imports, calls, objects, syntax_error: None, newer_syntax }
 }
 
 /// The imports among the statements of a module.

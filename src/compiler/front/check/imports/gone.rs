@@ -8,7 +8,7 @@ use crate::compiler::front::reference::Located;
 use crate::compiler::manifests::import_names::is_provided;
 use crate::compiler::manifests::module_history::{self, Part};
 use crate::compiler::manifests::requirement;
-use crate::compiler::manifests::symbols::{Import, Module};
+use crate::compiler::manifests::symbols::{Call, Import, Module};
 use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
 
 /// Starts of the names of packages that bound the versions of each other.
@@ -89,12 +89,12 @@ impl Versions {
     }
 
     /// Whether the package certainly is not installed in a version that has `part`.
-    fn lack(&self, part: &Part, import: &Import) -> bool {
+    fn lack(&self, part: &Part, module: &str) -> bool {
         let known = self.known.get(part.distribution);
         let excludes = |versions: &String| requirement::is_disjoint(versions, part.versions) == Some(true);
         let is_old = part.versions.starts_with('<');
         known.is_some_and(|all| all.iter().any(excludes))
-            || self.is_newest && is_old && (known.is_some() || is_provided(import.first()))
+            || self.is_newest && is_old && (known.is_some() || is_provided(module))
     }
 
     /// Reports an import that the installed version of its package does not have.
@@ -105,12 +105,38 @@ impl Versions {
         module: &Module,
         import: &Import,
     ) -> Option<Diagnostic> {
-        let (part, name) = module_history::needed(import).find(|(part, _)| self.lack(part, import))?;
+        let (part, name) =
+            module_history::needed(import).find(|(part, _)| self.lack(part, import.first()))?;
         let Part { distribution, versions, help, .. } = part;
         let message =
             format!("`{}` imports `{name}`, which only `{distribution}{versions}` has", written(path));
         let related = Related::new(path, module.text(), import.span.clone(), "imported here");
         Some(Diagnostic::new(&MODULE_NOT_IN_VERSION, within(located), message).help(*help).related(related))
+    }
+
+    /// Reports a keyword that the installed version of a function does not take.
+    pub(super) fn check_call(
+        &self,
+        located: &Located,
+        path: &str,
+        module: &Module,
+        call: &Call,
+    ) -> Option<Diagnostic> {
+        let Call { function, keyword, span } = call;
+        let (package, name) = function.rsplit_once('.')?;
+        let first = package.split('.').next().unwrap_or_default();
+        let part = module_history::passed(call).filter(|part| self.lack(part, first))?;
+        let message = format!(
+            "`{}` passes `{keyword}` to `{name}`, which this version of `{}` does not take",
+            written(path),
+            part.distribution
+        );
+        let related = Related::new(path, module.text(), span.clone(), "passed here");
+        Some(
+            Diagnostic::new(&MODULE_NOT_IN_VERSION, within(located), message)
+                .help(part.help)
+                .related(related),
+        )
     }
 }
 
@@ -120,7 +146,8 @@ pub(super) static MODULE_NOT_IN_VERSION: Rule = Rule {
     summary: "an import that the installed version of a package does not have",
     why: "Major versions of a library move and remove modules. The installer takes the newest version that the requirements \
           allow, and keeps those that the server brings. A file that the server loads, or that such a file imports, \
-          imports something at its top level that this version does not have: the server fails when it loads the file.",
+          imports something at its top level that this version does not have, or passes a function a keyword that it does not \
+          take any more: the server fails when it loads the file.",
     wrong: r#"{ "dependencies": [".", "langchain"], "graphs": { "agent": "./imports_langchain_chains.py:graph" } }"#,
     right: r#"{ "dependencies": [".", "langchain-classic"], "graphs": { "agent": "./imports_langchain_classic.py:graph" } }"#,
 };
