@@ -5,6 +5,7 @@
 
 mod above;
 mod gone;
+mod own;
 mod reached;
 mod search_path;
 
@@ -24,12 +25,17 @@ use crate::compiler::{paths, server};
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 use above::Unlisted;
 use gone::Versions;
+use own::OwnModules;
 use reached::Reached;
 use search_path::SearchPath;
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] =
-    &[&gone::MODULE_NOT_IN_VERSION, &search_path::MODULE_NOT_ON_PATH, &UNDECLARED_IMPORT];
+pub(super) const RULES: &[&Rule] = &[
+    &own::IMPORT_NOT_FOUND,
+    &gone::MODULE_NOT_IN_VERSION,
+    &search_path::MODULE_NOT_ON_PATH,
+    &UNDECLARED_IMPORT,
+];
 
 /// Names of virtual environments.
 const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
@@ -81,6 +87,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     let search_path = SearchPath::read(context, &reached);
     let above = Unlisted::find(context);
     let versions = Versions::find(context);
+    let own = OwnModules::read(context, &reached);
     // Another check reports once that none of the requirements is installed.
     let is_bare = context.directories().iter().any(|local| packages::check_parent(context, local).is_some());
     let mut is_above_reported = false;
@@ -90,6 +97,10 @@ pub(super) fn check(context: &mut Context<'_>) {
         let calls = module.calls().iter();
         let found = calls.filter_map(|call| versions.check_call(located, path, module, call));
         found.for_each(|diagnostic| context.report(diagnostic));
+        for import in module.imports() {
+            let absent = own.as_ref().and_then(|own| own.check(context, located, path, module, import));
+            absent.into_iter().for_each(|diagnostic| context.report(diagnostic));
+        }
         let mut names = HashSet::new();
         for import in module.imports().iter().filter(|import| import.level == 0) {
             let name = import.first();

@@ -16,6 +16,11 @@ use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
 /// Parts of a text that change the import path while the code runs.
 const CHANGES: &[&str] = &["sys.path", "addsitedir", "import_hook", "meta_path"];
 
+/// Whether the module changes the import path, or may do so.
+pub(super) fn changes_path(module: &Module) -> bool {
+    CHANGES.iter().any(|it| module.text().contains(it))
+}
+
 /// Whether `directory` has the code of `module`.
 pub(super) fn has(context: &Context<'_>, directory: &str, module: &str) -> bool {
     let path = paths::normalize(&paths::join(directory, module));
@@ -36,8 +41,7 @@ impl SearchPath {
         if is_built || is_set || context.config.source.is_some() {
             return None;
         }
-        let changes = |module: &Module| CHANGES.iter().any(|it| module.text().contains(it));
-        if reached.iter().any(|reached| changes(&reached.module)) {
+        if reached.iter().any(|reached| changes_path(&reached.module)) {
             return None;
         }
         let texts = required_texts(context)?;
