@@ -1,5 +1,7 @@
 //! Requirements of the project that the server excludes: both share one Python environment.
 
+mod replaced;
+
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -32,6 +34,9 @@ pub(super) fn check(context: &mut Context<'_>) {
     let mut found = listed(context, &environments);
     for local in context.directories() {
         found.extend(in_local(context, &local, &environments));
+    }
+    if found.is_empty() {
+        found.extend(replaced::check(context));
     }
     found.truncate(MAX_FINDINGS);
     found.into_iter().for_each(|diagnostic| context.report(diagnostic));

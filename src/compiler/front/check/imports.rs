@@ -6,7 +6,7 @@
 mod above;
 mod gone;
 mod own;
-mod reached;
+pub(super) mod reached;
 mod search_path;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

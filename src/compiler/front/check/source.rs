@@ -18,11 +18,11 @@ use crate::compiler::paths;
 use crate::compiler::secrecy::urls;
 use crate::compiler::words::{listed, similar};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related};
-pub(super) use rules::RULES;
 use rules::{
-    CONFLICTING_SOURCE, INVALID_LOCK, LOCK_CONFLICTS_WITH_SERVER, LOCK_FOR_OTHER_TARGET, LOCK_NOT_FOUND,
-    OUTDATED_LOCK, SOURCE_PACKAGE_NOT_FOUND,
+    CONFLICTING_SOURCE, INVALID_LOCK, LOCK_FOR_OTHER_TARGET, LOCK_NOT_FOUND, OUTDATED_LOCK,
+    SOURCE_PACKAGE_NOT_FOUND,
 };
+pub(super) use rules::{LOCK_CONFLICTS_WITH_SERVER, RULES};
 
 pub(super) fn check(context: &mut Context<'_>) {
     let Some(source) = &context.config.source else { return };

@@ -13,14 +13,14 @@ use crate::compiler::paths;
 const MAX_FILES: usize = 300;
 
 /// A file, and the reference that leads to it.
-pub(super) struct Reached {
-    pub(super) located: Located,
-    pub(super) path: String,
-    pub(super) module: Rc<Module>,
+pub(in crate::compiler::front::check) struct Reached {
+    pub(in crate::compiler::front::check) located: Located,
+    pub(in crate::compiler::front::check) path: String,
+    pub(in crate::compiler::front::check) module: Rc<Module>,
 }
 
 /// All such files, the named ones first. An import is followed only if one file can be meant.
-pub(super) fn find(context: &mut Context<'_>) -> Vec<Reached> {
+pub(in crate::compiler::front::check) fn find(context: &mut Context<'_>) -> Vec<Reached> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     for located in reference::all(&context.config.value) {

@@ -1,0 +1,77 @@
+//! Packages of a lock file that the image has in another major version, since the server needs that one.
+
+use std::collections::HashSet;
+use std::str::FromStr;
+
+use pep508_rs::pep440_rs::Version;
+
+use super::excluding;
+use crate::compiler::front::check::imports::reached;
+use crate::compiler::front::check::source::LOCK_CONFLICTS_WITH_SERVER;
+use crate::compiler::front::check::{Context, entry, written};
+use crate::compiler::front::workspace::{self, Locked};
+use crate::compiler::manifests::dependency::Local;
+use crate::compiler::manifests::uv_lock::{Package, Selected};
+use crate::compiler::manifests::{self, requirement};
+use crate::diagnostic::{Diagnostic, Place, Related};
+
+/// Reports the first package that the server replaces by another major version, and that the code of the project imports
+/// or has below a package that it imports. One finding is enough: the next versions of the lock file mend all.
+pub(super) fn check(context: &mut Context<'_>) -> Option<Diagnostic> {
+    let locks = context.directories().into_iter().filter_map(|local| {
+        let locked = workspace::beside(&local, context.config, context.files)?.ok()?;
+        Some((local, locked))
+    });
+    let locks: Vec<_> = locks.collect();
+    if locks.is_empty() {
+        return None;
+    }
+    let reached = reached::find(context);
+    let imports = reached.iter().flat_map(|reached| reached.module.imports()).filter(|it| it.level == 0);
+    let imported: HashSet<String> = imports.map(|import| import.first().replace('_', "-")).collect();
+    locks.iter().find_map(|(local, locked)| {
+        let mut packages = locked.packages.iter().map(|Selected { package, .. }| package);
+        packages.find_map(|package| check_package(context, local, locked, package, &imported))
+    })
+}
+
+fn check_package(
+    context: &Context<'_>,
+    local: &Local,
+    locked: &Locked,
+    package: &Package,
+    imported: &HashSet<String>,
+) -> Option<Diagnostic> {
+    let required = workspace::conflict(context.config, package)?;
+    let (name, version) = (&package.name, package.version.as_deref()?);
+    let lowest = required.split(',').find_map(|bound| bound.strip_prefix(">="))?;
+    if major(version)? >= major(lowest)? {
+        return None;
+    }
+    let depends = |other: &Package| {
+        let exact = format!("=={}", other.version.as_deref().unwrap_or_default());
+        let mut rows = excluding(&other.name).into_iter();
+        rows.any(|(_, range, needs)| needs == name && requirement::is_disjoint(&exact, range) == Some(false))
+    };
+    let users = locked.packages.iter().map(|it| &it.package).filter(|other| depends(other));
+    let user = users.map(|other| &other.name).chain([name]).find(|it| imported.contains(*it))?;
+    let text = manifests::excerpt(&locked.file, context.files);
+    let part = format!("version = \"{version}\"");
+    let start = text.find(&format!("name = \"{name}\"")).unwrap_or_default();
+    let start = start + text[start..].find(&part).unwrap_or_default();
+    let label = format!("the server needs `{name}{required}`, and keeps its own version");
+    let related = Related::new(&locked.file, &text, start..start + part.len(), label);
+    let file = written(&locked.file);
+    let message = if user == name {
+        format!("the code is made for `{name}` {version} of `{file}`, and the image has at least {lowest}")
+    } else {
+        format!("`{user}` of `{file}` is made for `{name}` {version}, and the image has at least {lowest}")
+    };
+    let help = format!("upgrade `{name}` in the lock file, or choose an older server with `api_version`");
+    let place = Place::Value(entry(local.index));
+    Some(Diagnostic::new(&LOCK_CONFLICTS_WITH_SERVER, place, message).related(related).help(help))
+}
+
+fn major(version: &str) -> Option<u64> {
+    Version::from_str(version).ok()?.release().first().copied()
+}
