@@ -139,6 +139,10 @@ fn in_local(context: &Context<'_>, local: &Local, environments: &[Environment]) 
     let (manifest, requirements) = package::written_requirements(local, files);
     let path = paths::join(&local.path, manifest);
     let text = manifests::excerpt(&path, files);
+    // uv may take these instead of the requirements.
+    if text.contains("override-dependencies") {
+        return Vec::new();
+    }
     // A lock file is installed without resolving, and without the packages that the server keeps at its own versions.
     let is_locked = workspace::beside(local, context.config, files).is_some_and(|found| found.is_ok());
     let is_reported = |it: &Excluded| !is_locked || !it.is_indirect() || it.others.is_none();
@@ -237,3 +241,46 @@ static REQUIREMENT_CONFLICTS_WITH_SERVER: Rule = Rule {
     wrong: r#"{ "dependencies": [".", "langgraph<0.3"] }"#,
     right: r#"{ "dependencies": [".", "langgraph>=1,<2"] }"#,
 };
+
+#[cfg(test)]
+mod tests {
+    use super::{Excluded, required};
+    use crate::compiler::server::EXCLUDING;
+
+    #[test]
+    fn rows_are_readable_and_name_requirements_of_the_server() {
+        assert!(EXCLUDING.is_sorted_by_key(|(name, ..)| *name));
+        for (name, range, needs) in EXCLUDING {
+            assert!(required(needs).is_some(), "{needs}");
+            let found = Excluded::find(&format!("{name}{range}"), &[]).expect(name);
+            assert_eq!((&*found.name, found.others.is_none()), (*name, range.is_empty()));
+            let Some(others) = found.others else { continue };
+            assert!(Excluded::find(&format!("{name}{others}"), &[]).is_none(), "{name}{others}");
+        }
+    }
+
+    #[test]
+    fn only_what_leaves_no_version_is_excluded() {
+        let needs = |text: &str| Excluded::find(text, &[]).map(|it| format!("{}{}", it.package, it.versions));
+        for text in [
+            "fastapi",
+            "fastapi>=0.100",
+            "fastapi!=0.133",
+            "fastapi===0.115.0",
+            "langchain>=1,<1.3",
+            "langgraph>=1,<2",
+        ] {
+            assert_eq!(needs(text), None, "{text}");
+        }
+        for (text, expected) in [
+            ("fastapi[standard]<0.120", "starlette>=1.3.1"),
+            ("langchain>=0.3,<1.2", "langchain-core>=1.4.0"),
+            ("langgraph~=1.1.0", "langgraph-sdk>=0.4.4"),
+            ("langgraph<0.3", "langgraph>=0.4.10,<2"),
+            ("langgraph>=2", "langgraph>=0.4.10,<2"),
+            ("Google_GenerativeAI", "protobuf>=6.32.1,<7.0.0"),
+        ] {
+            assert_eq!(needs(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+}
