@@ -15,8 +15,12 @@ use crate::compiler::manifests::uv_lock::{Package, Selected};
 use crate::compiler::manifests::{self, requirement};
 use crate::diagnostic::{Diagnostic, Place, Related};
 
-/// Reports the first package that the server replaces by another major version, and that the code of the project imports
-/// or has below a package that it imports. One finding is enough: the next versions of the lock file mend all.
+/// Packages that failed beside a newer major version of what they are made for: `FastAPI()` of 0.115 with Starlette 1.10, and
+/// `langchain.agents` of 0.3 with langchain-core 1.8. Integrations of the library work mostly.
+const FRAGILE: &[&str] = &["fastapi", "langchain"];
+
+/// Reports the first package that the server replaces by another major version below one of [`FRAGILE`] that the code of the
+/// project imports. One finding is enough: the next versions of the lock file mend all.
 pub(super) fn check(context: &mut Context<'_>) -> Option<Diagnostic> {
     let locks = context.directories().into_iter().filter_map(|local| {
         let locked = workspace::beside(&local, context.config, context.files)?.ok()?;
@@ -54,7 +58,8 @@ fn check_package(
         rows.any(|(_, range, needs)| needs == name && requirement::is_disjoint(&exact, range) == Some(false))
     };
     let users = locked.packages.iter().map(|it| &it.package).filter(|other| depends(other));
-    let user = users.map(|other| &other.name).chain([name]).find(|it| imported.contains(*it))?;
+    let mut users = users.map(|other| &other.name).filter(|user| FRAGILE.contains(&user.as_str()));
+    let user = users.find(|user| imported.contains(*user))?;
     let text = manifests::excerpt(&locked.file, context.files);
     let part = format!("version = \"{version}\"");
     let start = text.find(&format!("name = \"{name}\"")).unwrap_or_default();
@@ -62,11 +67,8 @@ fn check_package(
     let label = format!("the server needs `{name}{required}`, and keeps its own version");
     let related = Related::new(&locked.file, &text, start..start + part.len(), label);
     let file = written(&locked.file);
-    let message = if user == name {
-        format!("the code is made for `{name}` {version} of `{file}`, and the image has at least {lowest}")
-    } else {
-        format!("`{user}` of `{file}` is made for `{name}` {version}, and the image has at least {lowest}")
-    };
+    let message =
+        format!("`{user}` of `{file}` is made for `{name}` {version}, and the image has at least {lowest}");
     let help = format!("upgrade `{name}` in the lock file, or choose an older server with `api_version`");
     let place = Place::Value(entry(local.index));
     Some(Diagnostic::new(&LOCK_CONFLICTS_WITH_SERVER, place, message).related(related).help(help))

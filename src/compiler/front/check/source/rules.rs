@@ -40,8 +40,8 @@ pub(in crate::compiler::front::check) static LOCK_CONFLICTS_WITH_SERVER: Rule = 
     why: "The server shares its Python environment with the project. With a version outside of what it requires, it would \
           not start, or the build would fail. Such a package is not installed from the lock file, and the server keeps its \
           own version. Without `source`, a package of a lock file is reported if the server replaces it by another major \
-          version, and the code imports it or a package that is made for the locked one. Only the current server's requirements are known, so nothing is reported with `api_version` or \
-          `base_image`.",
+          version, and the code imports FastAPI or LangChain in a version that is made for the locked one. Only the current \
+          server's requirements are known, so nothing is reported with `api_version` or `base_image`.",
     wrong: r#"{ "source": { "kind": "uv", "root": "./workspace-with-an-old-starlette" } }"#,
     right: r#"{ "source": { "kind": "uv", "root": "." } }"#,
 };
