@@ -35,7 +35,7 @@ pub const IMPORT_PATH: &str = "PYTHONPATH";
 
 /// A path file in the directory that Python installs packages into, as a word of the shell in the image.
 pub const PATH_FILE: &str =
-    r#""$(python3 -m sysconfig | sed -n 's/.*purelib = "\(.*\)"/\1/p')/agentcli.pth""#;
+    r#""$(python3 -c "import sysconfig; print(sysconfig.get_path('purelib'))")/agentcli.pth""#;
 
 /// Directory of the project in an image. It does not depend on the name of the directory on this machine.
 pub const PROJECT: &str = "/deps/app";

@@ -39,7 +39,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     requirements(input, &Tools::for_requirements(input.resolved), build);
     packages.install(input, &tools, build);
     import_path(input, build);
-    remove_tools(late.early_removal(input), build);
+    append(late.early_removal(input), "package tools are removed", "/keep_pkg_tools", build);
     build.step("/graphs", "", Action::Workdir { path: input.layout.project.clone() });
     let has_packages = !is_mixed || javascript::packages(input, build);
     build.step("/graphs", "server settings", Action::Env { variables: contract.clone() });
@@ -162,22 +162,18 @@ fn import_path(input: &Input<'_>, build: &mut Build) {
         return;
     }
     let lines = path.iter().map(|directory| input.layout.in_image(directory)).collect();
-    let commands = vec![Command::Write { lines, file: server::PATH_FILE.to_owned() }];
-    build.step("/dependencies", "import path", Action::Run { mounts: Vec::new(), commands });
+    let write = Command::Write { lines, file: server::PATH_FILE.to_owned() };
+    append(vec![write], "import path", "/dependencies", build);
 }
 
-/// Removes package tools, with the last installation: a step of its own takes longer than the removal.
-fn remove_tools(removal: Vec<Command>, build: &mut Build) {
+/// Runs commands in the last step, if that runs commands: a step of its own takes longer than these.
+fn append(commands: Vec<Command>, why: &str, key: &str, build: &mut Build) {
     match build.steps.last_mut() {
-        _ if removal.is_empty() => {}
-        Some(Step { why, action: Action::Run { commands, .. }, .. }) => {
-            commands.extend(removal);
-            why.push_str("; package tools are removed");
+        _ if commands.is_empty() => {}
+        Some(Step { why: whole, action: Action::Run { commands: before, .. }, .. }) => {
+            before.extend(commands);
+            *whole = format!("{whole}; {why}");
         }
-        _ => build.step(
-            "/keep_pkg_tools",
-            "remove package tools",
-            Action::Run { mounts: Vec::new(), commands: removal },
-        ),
+        _ => build.step(key, why, Action::Run { mounts: Vec::new(), commands }),
     }
 }
