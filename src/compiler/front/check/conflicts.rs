@@ -2,6 +2,7 @@
 
 mod replaced;
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -57,11 +58,14 @@ struct Excluded {
 impl Excluded {
     fn find(text: &str, environments: &[Environment]) -> Option<Self> {
         let parts = requirement::parts(text)?;
+        let (own, rows) = (required(&parts.name), excluding(&parts.name));
+        if own.is_none() && rows.is_empty() {
+            return None;
+        }
         let applies = match text.split_once(';') {
             Some((_, marker)) => environments.iter().any(|it| it.holds(marker, &[]) == Some(true)),
             None => true,
         };
-        let (own, rows) = (required(&parts.name), excluding(&parts.name));
         let ranges: Vec<&str> = rows.iter().map(|(_, range, _)| *range).collect();
         let (wanted, bounds) = (parts.versions?, own.map_or("", |(_, bounds)| bounds));
         if !applies || requirement::fits(&wanted, bounds, &ranges)? {
@@ -73,9 +77,11 @@ impl Excluded {
             Some(format!(">={end}"))
         });
         let is_apart = |range: &str| requirement::is_disjoint(&wanted, range) == Some(true);
-        let (package, versions) = match own.filter(|(_, bounds)| is_apart(bounds)) {
-            Some(own) => own,
-            None => required(rows.iter().find(|(_, range, _)| !is_apart(range))?.2)?,
+        let (package, versions) = if let Some(own) = own.filter(|(_, bounds)| is_apart(bounds)) {
+            own
+        } else {
+            let (_, _, needed) = rows.iter().find(|(_, range, _)| !is_apart(range))?;
+            required(needed)?
         };
         Some(Self { name: parts.name, package, versions, others: above })
     }
@@ -144,8 +150,9 @@ fn in_local(context: &Context<'_>, local: &Local, environments: &[Environment]) 
         return Vec::new();
     }
     // A lock file is installed without resolving, and without the packages that the server keeps at its own versions.
-    let is_locked = workspace::beside(local, context.config, files).is_some_and(|found| found.is_ok());
-    let is_reported = |it: &Excluded| !is_locked || !it.is_indirect() || it.others.is_none();
+    let is_locked =
+        LazyCell::new(|| workspace::beside(local, context.config, files).is_some_and(|found| found.is_ok()));
+    let is_reported = |it: &Excluded| !it.is_indirect() || it.others.is_none() || !*is_locked;
     let finding = |requirement: &String| {
         let excluded = Excluded::find(requirement, environments).filter(is_reported)?;
         let span = span(&text, requirement, &excluded.name);
