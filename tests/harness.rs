@@ -59,6 +59,14 @@ pub(crate) struct Output {
     pub(crate) err: String,
 }
 
+impl From<std::process::Output> for Output {
+    fn from(output: std::process::Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let code = u8::try_from(output.status.code().unwrap()).unwrap();
+        Self { code, out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
 impl TestEnv {
     /// In an empty directory.
     pub(crate) fn empty() -> Self {

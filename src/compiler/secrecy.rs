@@ -1,5 +1,5 @@
-//! What is secret: the values of a configuration below `env`, or below a key that is spelt like it; and, in any text,
-//! passwords and tokens in [`urls`].
+//! Secrets: the values of a configuration below `env`, or below a key that is spelt like it; and, in any text, passwords and
+//! tokens in [`urls`].
 //!
 //! Decided from the text alone, before it is parsed, so that no repair of the parser can show a secret. In a text with
 //! a syntax error, everything that may be below `env` is secret.

@@ -198,7 +198,7 @@ impl Engine {
         }
     }
 
-    /// What makes the engine set the times of files to that of the image, as far as it can.
+    /// The parameter that makes the engine set the times of files to that of the image, if it has one.
     async fn times(
         &self,
         request: &BuildRequest,

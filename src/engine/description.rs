@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bollard::models::SystemVersion;
+use bollard::models::{SystemInfo, SystemVersion};
 
 use super::connect::Engine;
 use super::credentials::Credentials;
@@ -30,7 +30,7 @@ impl Engine {
     /// The engine refuses or disconnects.
     pub async fn description(&self) -> Result<Description, Error> {
         let version = self.version().await?;
-        let info = self.call("describe itself", self.docker.info()).await?;
+        let info = self.info().await?;
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
         let product = if is_podman(&version) { "Podman" } else { "Docker" };
         Ok(Description {
@@ -52,7 +52,7 @@ impl Engine {
 
     /// Whether images are in the store of containerd, Docker's default since version 29, instead of its own.
     pub(super) async fn has_containerd_store(&self) -> Result<bool, Error> {
-        let info = self.call("describe itself", self.docker.info()).await?;
+        let info = self.info().await?;
         let mut values = info.driver_status.into_iter().flatten().flatten();
         Ok(values.any(|value| value.starts_with("io.containerd.snapshotter")))
     }
@@ -61,6 +61,10 @@ impl Engine {
     pub async fn supports_buildkit(&self) -> Result<(), String> {
         let services = Services::new(Credentials::default(), Secrets::default());
         services.serve(self, &super::build::session_id()).await
+    }
+
+    async fn info(&self) -> Result<SystemInfo, Error> {
+        self.call("describe itself", self.docker.info()).await
     }
 
     pub(super) async fn version(&self) -> Result<SystemVersion, Error> {

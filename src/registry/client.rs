@@ -42,7 +42,7 @@ pub(super) struct Repository {
     /// The repository's name in the registry.
     pub(super) name: String,
     secret: Option<RegistrySecret>,
-    /// What tokens have to allow.
+    /// The scopes of tokens.
     scopes: RefCell<Vec<String>>,
     authorization: RefCell<Option<HeaderValue>>,
     policy: RetryPolicy,

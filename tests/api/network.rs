@@ -28,13 +28,7 @@ fn list(url: &str, environment: &[(&str, &str)]) -> Output {
     }
     command.args(["deploy", "list", "-v", "--host-url", url]).env("AGENT_HOST_API_KEY", KEY);
     command.envs(environment.iter().copied()).stdin(Stdio::null());
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    quiet(Output {
-        code: u8::try_from(output.status.code().unwrap()).unwrap(),
-        out: text(output.stdout),
-        err: text(output.stderr),
-    })
+    quiet(command.output().unwrap().into())
 }
 
 /// A service with no deployments that shows a certificate which it made itself.

@@ -57,10 +57,7 @@ impl Stage {
         let mut command = Command::new(program());
         command.args(arguments).current_dir(self.copy.directory.path()).env("SSL_CERT_FILE", certificate);
         command.env("DOCKER_HOST", "unix:///none").env("DOCKER_CONFIG", self.login.path(""));
-        let output = command.stdin(Stdio::null()).output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        let code = u8::try_from(output.status.code().unwrap()).unwrap();
-        Output { code, out: text(output.stdout), err: text(output.stderr) }
+        command.stdin(Stdio::null()).output().unwrap().into()
     }
 
     pub(super) fn run(&self, arguments: &str) -> Output {

@@ -64,7 +64,7 @@ fn registries_with_tokens_private_authorities_and_lost_connections() {
 
 fn tokens(pushed: &Pushed, registry: &Registry) {
     let address = &registry.address;
-    // Of another repository: its token has to allow both.
+    // For another repository, the token needs scopes for both.
     for repository in ["agent", "other"] {
         let replaced = pushed.stage.alone(&pushed.replace(address, &format!("{repository}:token"), 9));
         assert_eq!(replaced.code, 0, "{repository}: {}", replaced.err);

@@ -295,7 +295,7 @@ fn the_import_path_has_the_order_of_the_dependencies() {
     ];
     let entries = r#"["./b", ".", "./it's/flat", "./a"]"#;
     let plan = plan(&format!(r#""dependencies": {entries}, {GRAPHS}"#), &files);
-    let write = r"printf '%s\n' /deps/app/b /deps/app '/deps/app/it'\''s' >";
+    let write = r"&& printf '%s\n' /deps/app/b /deps/app '/deps/app/it'\''s' >";
     has(&plan, write);
     assert_eq!(plan.local.python.unwrap().path, ["b", ".", "it's"]);
 }

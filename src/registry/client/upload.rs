@@ -21,7 +21,7 @@ type Failed = (Error, Option<Duration>);
 
 /// An upload that was started.
 struct Upload {
-    /// Where the next bytes go.
+    /// The address for the next bytes.
     location: Url,
     /// Number of bytes that the registry has.
     received: usize,

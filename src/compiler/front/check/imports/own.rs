@@ -29,7 +29,7 @@ const DYNAMIC: &[&str] = &["__path__", "sys.modules", "import_hook", "meta_path"
 /// Modules with names that directories of projects often have, and the distributions that bring them.
 const HOMONYMS: &[(&str, &str)] = &[("agents", "openai-agents")];
 
-/// What is known about the modules of the project.
+/// The modules of the project, as far as they are certain.
 pub(super) struct OwnModules {
     /// The names of the requirements, any of which may replace a module of the same name.
     requirements: BTreeSet<String>,
@@ -39,7 +39,7 @@ pub(super) struct OwnModules {
     may_compile: bool,
 }
 
-/// What an import does not find.
+/// A missing module or name.
 struct Absent {
     message: String,
     help: String,
@@ -74,14 +74,13 @@ impl OwnModules {
         module: &Module,
         import: &Import,
     ) -> Option<Diagnostic> {
-        let Absent { message, help } = match import.level {
-            0 => self.absolute(context, import)?,
-            _ => {
-                // Loaded by its path, a file has no package, and another check reports this.
-                let is_named =
-                    matches!(located.parse(), Ok(Reference::File { path: named, .. }) if named == path);
-                (!is_named).then(|| self.relative(context, path, import))??
-            }
+        let Absent { message, help } = if import.level == 0 {
+            self.absolute(context, import)?
+        } else if matches!(located.parse(), Ok(Reference::File { path: named, .. }) if named == path) {
+            // Loaded by its path, a file has no package, and another check reports this.
+            return None;
+        } else {
+            self.relative(context, path, import)?
         };
         let message = format!("`{}` imports {message}", written(path));
         let related = Related::new(path, module.text(), import.span.clone(), "imported here");

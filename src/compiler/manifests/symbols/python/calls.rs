@@ -45,7 +45,7 @@ struct Reader<'a> {
 impl<'a> Visitor<'a> for Reader<'_> {
     fn visit_expr(&mut self, expression: &'a Expr) {
         match expression {
-            // What is in these runs later, not always, or with other names.
+            // The expressions inside run later, not always, or with other names.
             Expr::Lambda(_)
             | Expr::If(_)
             | Expr::BoolOp(_)
@@ -56,14 +56,12 @@ impl<'a> Visitor<'a> for Reader<'_> {
             Expr::Call(call) => {
                 let name = call.func.as_name_expr().map(|name| name.id.as_str());
                 let function = name.and_then(|name| self.functions.get(name));
-                for keyword in function.map_or(&[][..], |_| &call.arguments.keywords) {
-                    if let (Some(function), Some(name)) = (function, &keyword.arg) {
-                        self.found.push(Call {
-                            function: function.clone(),
-                            keyword: name.to_string(),
-                            span: keyword.range().into(),
-                        });
-                    }
+                if let Some(function) = function {
+                    let keywords = call.arguments.keywords.iter();
+                    self.found.extend(keywords.filter_map(|keyword| {
+                        let name = keyword.arg.as_ref()?.to_string();
+                        Some(Call { function: function.clone(), keyword: name, span: keyword.range().into() })
+                    }));
                 }
             }
             _ => {}
