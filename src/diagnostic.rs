@@ -74,8 +74,11 @@ impl Pointer {
     /// The pointer to `key` (an object's key or an array's index) under this one.
     #[must_use]
     pub fn join(&self, key: impl fmt::Display) -> Self {
-        let key = key.to_string().replace('~', "~0").replace('/', "~1");
-        Self(format!("{}/{key}", self.0))
+        let mut key = key.to_string();
+        if key.contains(['~', '/']) {
+            key = key.replace('~', "~0").replace('/', "~1");
+        }
+        Self([&self.0, "/", &key].concat())
     }
 
     /// The pointer to the object or array that holds this one; the root has none.

@@ -6,6 +6,10 @@ const JAVASCRIPT: &[&str] = &[".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".ct
 /// `path` without `.` parts, doubled or trailing slashes and inner `..`; backslashes count as slashes. The
 /// configuration's own directory is `.`.
 pub fn normalize(path: &str) -> String {
+    let is_normal = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\\');
+    if path.split('/').all(is_normal) {
+        return path.to_owned();
+    }
     let path = path.replace('\\', "/");
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -27,7 +31,7 @@ pub fn normalize(path: &str) -> String {
 
 /// `path` below `base`, normalised; an absolute `path` stays as it is.
 pub fn join(base: &str, path: &str) -> String {
-    if path.starts_with('/') { normalize(path) } else { normalize(&format!("{base}/{path}")) }
+    if base == "." || path.starts_with('/') { normalize(path) } else { normalize(&format!("{base}/{path}")) }
 }
 
 /// The shortest form of `path`, which is normalised and relative to the directory with these components: `../agent/x` is

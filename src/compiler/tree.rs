@@ -2,10 +2,10 @@
 //! files, and what readers of formats make of it.
 
 use std::any::{Any, TypeId};
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::Hash;
 use std::rc::Rc;
 
 use crate::compiler::files::{Entry, FileKind, Files, Refusal};
@@ -18,11 +18,11 @@ type Content = Option<Result<Rc<[u8]>, String>>;
 pub struct Tree {
     files: Box<dyn Files>,
     directory: OnceCell<Vec<String>>,
-    kinds: Memo<String, Option<FileKind>>,
-    contents: Memo<String, Content>,
-    directories: Memo<String, Option<Rc<[Entry]>>>,
-    links: Memo<String, Option<(String, String)>>,
-    parsed: Memo<(TypeId, String), Rc<dyn Any>>,
+    kinds: Memo<Option<FileKind>>,
+    contents: Memo<Content>,
+    directories: Memo<Option<Rc<[Entry]>>>,
+    links: Memo<Option<(String, String)>>,
+    parsed: RefCell<HashMap<TypeId, Rc<Memo<Rc<dyn Any>>>>>,
 }
 
 impl fmt::Debug for Tree {
@@ -45,7 +45,7 @@ impl Tree {
             contents: Memo::default(),
             directories: Memo::default(),
             links: Memo::default(),
-            parsed: Memo::default(),
+            parsed: RefCell::default(),
         }
     }
 
@@ -58,9 +58,9 @@ impl Tree {
 
     /// What `read` makes of the file or directory at `path`: computed once for each type.
     pub fn parsed<T: 'static>(&self, path: &str, read: impl FnOnce() -> T) -> Rc<T> {
-        let key = (TypeId::of::<T>(), path.to_owned());
-        let parsed = self.parsed.get(key, |_| Rc::new(read()));
-        // Its key has its type.
+        let of_type = Rc::clone(self.parsed.borrow_mut().entry(TypeId::of::<T>()).or_default());
+        let parsed = of_type.get(path.into(), |_| Rc::new(read()));
+        // Its key is its type.
         parsed.downcast().unwrap_or_else(|_| unreachable!())
     }
 
@@ -81,17 +81,25 @@ impl Tree {
     }
 
     /// `path` in its only form: `../app/a` is `a` in the directory `app`.
-    fn short(&self, path: &str) -> String {
-        if !path.starts_with("../") {
-            return path.to_owned();
-        }
-        paths::shortened(path, &self.directory())
+    fn short<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        if path.starts_with("../") { paths::shortened(path, &self.directory()).into() } else { path.into() }
     }
 
-    /// The kind of `path` if the entries of its directory were read and tell it.
+    /// The kind of `path` if the entries of its directory tell it, or those of a directory above. They are read for it,
+    /// but for those above the configuration's directory, which may have very many.
     fn known_kind(&self, path: &str) -> Option<Option<FileKind>> {
         let (parent, name) = (paths::parent(path), paths::file_name(path));
-        let entries = self.directories.known(&parent)??;
+        let entries = match self.directories.known(&parent) {
+            Some(entries) => entries?,
+            None if parent == "." => self.entries_of(".")?,
+            None if parent.ends_with("..") || parent.starts_with('/') => return None,
+            None => match self.kind(&parent) {
+                Some(FileKind::Directory) => self.entries_of(&parent)?,
+                Some(FileKind::File) => return Some(None),
+                // It may be refused.
+                None => return self.known_kind(&parent).filter(Option::is_none),
+            },
+        };
         if let Some(entry) = entries.iter().find(|entry| entry.name == name) {
             // A refusal is recorded by the tree itself.
             return entry.kind.map(Some);
@@ -141,11 +149,14 @@ impl Files for Tree {
     }
 
     fn entries(&self, path: &str) -> Option<Vec<Entry>> {
+        if self.known_kind(path) == Some(None) {
+            return None;
+        }
         self.entries_of(path).map(|entries| entries.to_vec())
     }
 
     fn link(&self, path: &str) -> Option<(String, String)> {
-        self.links.get(path.to_owned(), |path| self.files.link(path))
+        self.links.get(path.into(), |path| self.files.link(path))
     }
 
     fn directory(&self) -> Vec<String> {
@@ -153,32 +164,29 @@ impl Files for Tree {
     }
 }
 
-/// Values that are computed once.
-struct Memo<K, V>(RefCell<HashMap<K, V>>);
+/// Values of paths that are computed once.
+struct Memo<V>(RefCell<HashMap<String, V>>);
 
-impl<K, V> Default for Memo<K, V> {
+impl<V> Default for Memo<V> {
     fn default() -> Self {
         Self(RefCell::default())
     }
 }
 
-impl<K: Clone + Eq + Hash, V: Clone> Memo<K, V> {
-    fn get(&self, key: K, compute: impl FnOnce(&K) -> V) -> V {
-        let known = self.0.borrow().get(&key).cloned();
-        known.unwrap_or_else(|| {
+impl<V: Clone> Memo<V> {
+    fn get(&self, path: Cow<'_, str>, compute: impl FnOnce(&str) -> V) -> V {
+        self.known(&path).unwrap_or_else(|| {
             // It may ask for others.
-            let value = compute(&key);
-            self.insert(key, value.clone());
+            let value = compute(&path);
+            self.insert(path.into_owned(), value.clone());
             value
         })
     }
 
-    fn insert(&self, key: K, value: V) {
-        self.0.borrow_mut().insert(key, value);
+    fn insert(&self, path: String, value: V) {
+        self.0.borrow_mut().insert(path, value);
     }
-}
 
-impl<V: Clone> Memo<String, V> {
     fn known(&self, path: &str) -> Option<V> {
         self.0.borrow().get(path).cloned()
     }

@@ -49,6 +49,7 @@ use crate::compiler::files::Files;
 use crate::compiler::front::base_image;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::document::Document;
+use crate::compiler::front::reference::{self, Located};
 use crate::compiler::front::workspace::locked;
 use crate::compiler::manifests::Unreadable;
 use crate::compiler::manifests::dependency::{self, Local};
@@ -134,6 +135,10 @@ pub struct Context<'a> {
     refused_paths: HashSet<String>,
     modules: HashMap<String, Option<Rc<Module>>>,
     variables: OnceCell<Rc<[Variable]>>,
+    /// The references to code. Shared, so that a check can report while it iterates.
+    references: Rc<[Located]>,
+    /// The directories that modules may be imported from.
+    search_path: OnceCell<Vec<String>>,
 }
 
 impl<'a> Context<'a> {
@@ -158,7 +163,7 @@ impl<'a> Context<'a> {
         let [locals, all_locals] = [locals, all].map(|them| them.into_iter().map(Rc::new).collect());
         let found = Vec::new();
         let modules = HashMap::new();
-        let variables = OnceCell::new();
+        let (variables, search_path) = (OnceCell::new(), OnceCell::new());
         let refused_paths = HashSet::new();
         let mut context = Self {
             document,
@@ -175,6 +180,8 @@ impl<'a> Context<'a> {
             refused_paths,
             modules,
             variables,
+            references: reference::all(&config.value).into(),
+            search_path,
         };
         if context.variant != Variant::Javascript && !context.is_removed("/python_version") {
             context.python_version = base_image::python(config).map(|(version, _)| version);

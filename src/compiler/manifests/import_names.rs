@@ -1,6 +1,9 @@
 //! The names under which packages are imported: those of the standard library, of the server, and of well-known
 //! distributions.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use crate::compiler::manifests::requirement::normalized_name;
 
 /// The modules of the standard library, of all versions of Python 3 that are supported.
@@ -102,9 +105,13 @@ const SHARED: &str = "langchain_classic langchain_community langchain_text_split
 /// Further modules that no distribution of [`ALONE`] brings.
 const RARE: &str = "IPython flask livekit neo4j playwright selenium slack_sdk streamlit supabase twilio";
 
+/// Those of [`STANDARD`] and [`SERVER`].
+static PROVIDED: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| STANDARD.split(' ').chain(SERVER.split(' ')).collect());
+
 /// Whether the image has the module without any requirement.
 pub fn is_provided(module: &str) -> bool {
-    module.starts_with('_') || has(STANDARD, module) || has(SERVER, module)
+    module.starts_with('_') || PROVIDED.contains(module)
 }
 
 /// The normalised names of the distributions of which one is needed to import `module`, if they are known.

@@ -31,7 +31,9 @@ pub(super) fn check(context: &mut Context<'_>) {
     let mut seen = HashSet::new();
     for local in context.all_locals.clone() {
         check_manifests(context, &Place::Value(entry(local.index)), &local.path, &mut seen);
-        if let Some(workspace) = Workspace::of(&local.path, context.files).filter(|_| local.is_project()) {
+        if local.is_project()
+            && let Some(workspace) = Workspace::of(&local.path, context.files)
+        {
             check_manifests(context, &Place::Value(entry(local.index)), &workspace.root, &mut seen);
         }
     }

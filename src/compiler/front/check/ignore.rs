@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::references::built;
 use super::{Context, entry, locations, manifests, modules, written};
 use crate::compiler::files::Files;
-use crate::compiler::front::reference::{self, Reference};
+use crate::compiler::front::reference::Reference;
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::manifests::{package, requirements_txt};
@@ -105,7 +105,6 @@ fn absolute(context: &Context<'_>, path: &str) -> Option<String> {
 
 /// The paths that the image needs, each with its place in the configuration; directories before their content.
 fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
-    let references = reference::all(&context.config.value);
     let mut found: Vec<(Place, String)> = Vec::new();
     let locals = context.directories();
     found.extend(locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone())));
@@ -120,7 +119,7 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
         let manifests = installation.required.into_iter();
         found.extend(manifests.map(|path| (manifests::project(context), path)));
     }
-    for located in references {
+    for located in context.references.iter() {
         let part = located.path_part();
         let path = match located.parse() {
             _ if !locations::is_usable(context, &located.text[part.clone()]) => None,
@@ -129,7 +128,7 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
             Err(_) => None,
         };
         let path = path.filter(|path| context.files.is_file(path));
-        found.extend(path.map(|path| (Place::Within(located.pointer, part), path)));
+        found.extend(path.map(|path| (Place::Within(located.pointer.clone(), part), path)));
     }
     found
 }

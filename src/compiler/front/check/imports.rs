@@ -85,12 +85,12 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     let reached = reached::find(context);
     let search_path = SearchPath::read(context, &reached);
-    let above = Unlisted::find(context);
     let versions = Versions::find(context);
     let own = OwnModules::read(context, &reached);
     // Another check reports once that none of the requirements is installed.
     let is_bare = context.directories().iter().any(|local| packages::check_parent(context, local).is_some());
     let mut is_above_reported = false;
+    let mut above = None;
     let mut installed = None;
     let mut reported = HashSet::new();
     for Reached { located, path, module } in &reached {
@@ -116,7 +116,8 @@ pub(super) fn check(context: &mut Context<'_>) {
                 found.into_iter().for_each(|diagnostic| context.report(diagnostic));
                 continue;
             }
-            if let Some(project) = above.as_ref().filter(|project| project.provides(context, name)) {
+            let above = above.get_or_insert_with(|| Unlisted::find(context)).as_ref();
+            if let Some(project) = above.filter(|project| project.provides(context, name)) {
                 // One import is enough: the help is the same for all.
                 if !std::mem::replace(&mut is_above_reported, true) {
                     context.report(project.report(path, module, import));

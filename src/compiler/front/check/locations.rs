@@ -61,9 +61,9 @@ fn written_paths(context: &Context<'_>) -> Vec<(Pointer, String, bool)> {
             found.push((super::entry(index), text.to_owned(), true));
         }
     }
-    for located in reference::all(&config.value) {
+    for located in context.references.iter() {
         let path = located.text[located.path_part()].to_owned();
-        found.push((located.pointer, path, true));
+        found.push((located.pointer.clone(), path, true));
     }
     let files = reference::files(&config.value);
     found.extend(files.map(|file| (file.pointer, file.path, file.key.holds == Holds::File)));

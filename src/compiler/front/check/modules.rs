@@ -58,7 +58,8 @@ pub(super) fn files_of(root: &str, module: &str) -> [String; 2] {
 
 /// The files of `module` in all local dependencies.
 fn found<'a>(context: &'a Context<'_>, module: &'a str) -> impl Iterator<Item = String> + 'a {
-    let files = search_path(context).into_iter().flat_map(move |root| files_of(&root, module));
+    let search_path = context.search_path.get_or_init(|| search_path(context));
+    let files = search_path.iter().flat_map(move |root| files_of(root, module));
     files.filter(|file| context.files.is_file(file))
 }
 
@@ -70,7 +71,7 @@ fn search_path(context: &Context<'_>) -> Vec<String> {
         let parent = flat.then(|| paths::parent(&local.path));
         ROOTS.iter().map(move |root| paths::join(&local.path, root)).chain(parent)
     });
-    roots.collect()
+    roots.filter(|root| context.files.is_directory(root)).collect()
 }
 
 /// The directories that modules are certainly imported from, but for those that a build backend selects: `src` of a

@@ -39,8 +39,8 @@ pub(super) const RULES: &[&Rule] = &[
 pub(super) fn check(context: &mut Context<'_>) {
     // A mistake in the syntax of a file is reported once, for the first reference to it.
     let mut broken = HashSet::new();
-    for located in reference::all(&context.config.value) {
-        let found = check_one(context, &located);
+    for located in context.references.clone().iter() {
+        let found = check_one(context, located);
         let is_new = |found: &Diagnostic| {
             let is_syntax = [SOURCE_SYNTAX_ERROR.code, UNSUPPORTED_SYNTAX.code].contains(&found.rule.code);
             !is_syntax || found.related.as_ref().is_none_or(|related| broken.insert(related.path.clone()))

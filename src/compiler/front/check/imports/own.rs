@@ -180,7 +180,8 @@ fn confirmed(context: &mut Context<'_>, reached: &[Reached]) -> BTreeSet<String>
     let directories = context.directories().into_iter();
     let own = directories.filter_map(|local| local.distribution_name(context.files));
     let mut confirmed: BTreeSet<String> = own.map(|name| normalized_name(&name).replace('-', "_")).collect();
-    for import in reached.iter().flat_map(|reached| reached.module.imports()).filter(|it| it.level == 0) {
+    let imports = reached.iter().flat_map(|reached| reached.module.imports());
+    for import in imports.filter(|it| it.level == 0 && !import_names::is_provided(it.first())) {
         let Some(file) = modules::resolve_only(context, &import.module) else { continue };
         let module = context.module(&file);
         let has = |name: &String| module.as_ref().is_some_and(|it| it.define(name) == Definition::Defined);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::compiler::files::Files;
 use crate::compiler::front::check::{Context, modules};
-use crate::compiler::front::reference::{self, Located, Reference};
+use crate::compiler::front::reference::{Located, Reference};
 use crate::compiler::manifests::symbols::{Import, Language, Module};
 use crate::compiler::paths;
 
@@ -23,13 +23,13 @@ pub(in crate::compiler::front::check) struct Reached {
 pub(in crate::compiler::front::check) fn find(context: &mut Context<'_>) -> Vec<Reached> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
-    for located in reference::all(&context.config.value) {
+    for located in context.references.clone().iter() {
         let path = match located.parse() {
             Ok(Reference::File { path, .. }) => Some(path),
             Ok(Reference::Module { module, .. }) => modules::resolve_only(context, &module),
             Err(_) => None,
         };
-        add(context, &located, path, &mut seen, &mut found);
+        add(context, located, path, &mut seen, &mut found);
     }
     let mut next = 0;
     while next < found.len() && found.len() < MAX_FILES {
