@@ -9,6 +9,7 @@ mod attach;
 mod auth;
 mod client;
 mod error;
+mod former;
 mod image;
 mod index;
 mod locked;

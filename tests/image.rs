@@ -14,6 +14,7 @@ mod push;
 mod registries;
 mod sbom;
 mod settings;
+mod tags;
 mod verify;
 mod why;
 pub(crate) mod workspaces;

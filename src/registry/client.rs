@@ -1,5 +1,6 @@
 //! One repository of a registry.
 
+mod tags;
 mod upload;
 
 use std::cell::{Cell, RefCell};

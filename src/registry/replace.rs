@@ -1,15 +1,16 @@
 //! A new image from one in the registry: the same layers but the last, which is that of the source.
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::access::{Access, LATEST, parsed};
 use super::client::{Repository, digest_of};
 use super::error::Error;
+use super::former::{Former, Search};
 use super::image::Image;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::context::{Layer, Listing, Parent};
-use crate::engine::{BuildRequest, SOURCE_LABEL, SourceRecord};
+use crate::engine::{BuildRequest, SourceRecord};
 use crate::live::{Event, Stop};
 
 /// The key of an image's configuration under which BuildKit records which step made each layer: it would name the former
@@ -19,14 +20,12 @@ const INLINE_CACHE: &str = "moby.buildkit.cache.v0";
 /// Bytes of the former source layer that are read: its first entries are the directories above the source.
 const BEGINNING: usize = 64 << 10;
 
-/// How to get an image without an engine.
-const BUILD: &str = "build it with a container engine and push it with `agentcli build --push`";
-
 /// A build without a container engine.
 pub struct Replacement<'a> {
     /// The build; its names are those to push.
     pub request: &'a BuildRequest,
-    /// The image to start from [default: the one that has the first name, or else the tag `latest`].
+    /// The image to start from [default: the first that fits of those with the names, the tag `latest`, and other tags of
+    /// the first name's repository].
     pub from: Option<&'a str>,
     /// How the registries are reached.
     pub access: Access<'a>,
@@ -63,79 +62,17 @@ impl Replacement<'_> {
     }
 
     async fn replace(&self) -> Result<Replaced, Error> {
-        let names = &self.request.tags;
-        let different = |reason: String, hint| Error::Different { image: names[0].clone(), reason, hint };
         let listing = self.request.context.list()?;
         let record = SourceRecord::new(self.request, &listing)?;
-        let record = record.map_err(|reason| different(reason, "build it with a container engine"))?;
-        let former = self.former().await?;
-        let Some((repository, image, reference)) = former else {
-            let wanted = self.from.unwrap_or(&names[0]);
-            return Err(different(format!("the registry has no image `{wanted}` for the platform"), BUILD));
-        };
-        let Some(label) = image.label(SOURCE_LABEL) else {
-            let reason = format!("`{reference}` has no record of its steps; `agentcli build` writes one");
-            return Err(different(reason, BUILD));
-        };
-        if let Some(difference) = record.difference(self.request, label) {
-            return Err(different(format!("{difference} (compared with `{reference}`)"), BUILD));
-        }
-        self.check_layers(&image, &reference).await?;
+        let record = record.map_err(|reason| Error::Different {
+            image: self.request.tags[0].clone(),
+            reason,
+            hint: "build it with a container engine",
+        })?;
+        let search = Search { request: self.request, record: &record, access: &self.access };
+        let Former { repository, image } = search.run(self.from).await?;
         let parts = self.parts(&repository, &image, &listing).await?;
         self.push(&repository, &parts).await
-    }
-
-    /// The image to start from: its repository, itself, and its name.
-    async fn former(&self) -> Result<Option<(Repository, Image, String)>, Error> {
-        let own = &self.request.tags[0];
-        let name = parsed(self.from.unwrap_or(own));
-        let repository = self.access.open(name.name, self.from.is_none()).await?;
-        let own = name.digest.or(name.tag).unwrap_or(LATEST);
-        let fallback = (self.from.is_none() && own != LATEST).then_some(LATEST);
-        for reference in [own].into_iter().chain(fallback) {
-            let found = Image::find(&repository, reference, self.request.platform.as_deref()).await?;
-            if let Some(image) = found {
-                let reference = repository.image(reference);
-                return Ok(Some((repository, image, reference)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Checks that the image is its base image, the steps of the record and the source, and nothing else: an image inherits
-    /// the label of its base image.
-    async fn check_layers(&self, image: &Image, reference: &str) -> Result<(), Error> {
-        let different =
-            |reason: String| Error::Different { image: self.request.tags[0].clone(), reason, hint: BUILD };
-        for name in &self.request.images {
-            let parsed = parsed(name);
-            let repository = self.access.open(parsed.name, false).await?;
-            let tag = parsed.digest.or(parsed.tag).unwrap_or(LATEST);
-            let base = Image::find(&repository, tag, Some(&image.platform())).await?;
-            let base = base.ok_or_else(|| different(format!("the registry has no base image `{name}`")))?;
-            if !image.diff_ids().starts_with(base.diff_ids()) || !image.history().starts_with(base.history())
-            {
-                return Err(different(format!(
-                    "the base image `{name}` changed since `{reference}` was built"
-                )));
-            }
-            let own = &image.history()[base.history().len()..];
-            let is_source = |entry: &&Value| {
-                let text = entry["created_by"].as_str().unwrap_or_default();
-                text.starts_with("COPY . ")
-            };
-            let is_layer = |entry: &&Value| entry["empty_layer"] != json!(true);
-            let layers = image.history().iter().filter(is_layer).count();
-            let last = own.iter().rfind(is_layer);
-            let is_whole = layers == image.diff_ids().len() && layers == image.layers().len();
-            if !is_whole
-                || !last.is_some_and(|last| is_source(&last))
-                || own.iter().filter(is_source).count() != 1
-            {
-                return Err(different(format!("the last layer of `{reference}` is not that of the source")));
-            }
-        }
-        Ok(())
     }
 
     async fn parts(&self, repository: &Repository, image: &Image, listing: &Listing) -> Result<Parts, Error> {

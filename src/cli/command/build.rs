@@ -58,7 +58,7 @@ pub(crate) struct Build {
     #[arg(long, requires = "push", conflicts_with_all = ["cache_from", "cache_to"])]
     no_engine: bool,
 
-    /// Image to start from without an engine [default: the one of the first name, or else of the tag latest]
+    /// Image to start from without an engine [default: the one of the name, of the tag latest, or of another tag that fits]
     #[arg(long, value_name = "IMAGE", value_parser = image_name::parse, requires = "no_engine")]
     from: Option<String>,
 
