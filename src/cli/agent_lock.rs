@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::console::note;
 use super::env::Env;
-use crate::compiler::agent_lock::{AgentLock, NAME, Wanted};
+pub(super) use crate::compiler::agent_lock::NAME;
+use crate::compiler::agent_lock::{AgentLock, Wanted};
 use crate::compiler::front::source::Source;
 use crate::compiler::manifests::Broken;
 use crate::error::Error;

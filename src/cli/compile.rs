@@ -10,7 +10,7 @@ use super::image_name;
 use super::server::ServerOption;
 use crate::compiler::agent_lock::{AgentLock, Wanted};
 use crate::compiler::back::emit::dockerfile::shell_word;
-use crate::compiler::back::plan::{Plan, Variant};
+use crate::compiler::back::plan::{Plan, Variant, Watch};
 use crate::compiler::front::base_image::is_api_version;
 use crate::compiler::front::config::Config;
 use crate::compiler::words::listed;
@@ -83,6 +83,13 @@ impl Planned {
         let Some((lock, hint)) = &self.locked else { return Ok(()) };
         let (config, wanted) = (Path::new(&self.project.source.name), Wanted::new(&self.config));
         agent_lock::check(Some(lock), config, &wanted, |image| images.contains(&image), || hint.clone())
+    }
+
+    /// The changes of the project after which it is planned again: those of agent.lock, too, if that decides the images.
+    pub(super) fn watch(&self) -> Watch {
+        let mut watch = self.plan.local.watch.clone();
+        watch.files.extend(self.locked.as_ref().map(|_| agent_lock::NAME.to_owned()));
+        watch
     }
 
     /// Checks that the locked base image has an image for `platform`.

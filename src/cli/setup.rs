@@ -170,7 +170,7 @@ impl SetupArguments {
             given: request.given(&setup, &file, |name| env.variable(name), |name| settings.in_file(name)),
             build: build(env, &planned, &setup, pull)?,
             urls: request.urls(&planned.plan, &file),
-            watch: planned.plan.local.watch.clone(),
+            watch: planned.watch(),
             server: contract::SERVER.to_owned(),
             addresses: request.addresses(&setup),
             directory,

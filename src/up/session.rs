@@ -86,6 +86,10 @@ pub enum Mode {
 
 /// The caller of a run: it shows events and plans again.
 pub trait Hooks: BuildReporter {
-    /// Reads the project again. None if it cannot be planned; the caller has reported why.
-    fn replan(&mut self) -> Option<Session>;
+    /// Reads the project again.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be planned. The error says what is wrong, as a fragment; the caller has reported the details.
+    fn replan(&mut self) -> Result<Session, String>;
 }

@@ -212,12 +212,10 @@ impl Run<'_> {
 
     /// Starts to build a change. A build that is running is cancelled, and its changes are built now.
     fn changed(&mut self, changes: watch::Changes) {
-        let next = if changes.decide_start { self.hooks.replan() } else { None };
-        if changes.decide_start && next.is_none() {
-            let reason = "the configuration has errors".to_owned();
-            self.hooks.event(&Event::Kept { reason });
-            return;
-        }
+        let next = match changes.decide_start.then(|| self.hooks.replan()).transpose() {
+            Ok(next) => next,
+            Err(reason) => return self.hooks.event(&Event::Kept { reason }),
+        };
         let before = self.rebuild.take();
         let (session, mut changed) = before.map_or((None, Vec::new()), |it| (it.session, it.changed));
         changed.extend(changes.paths);

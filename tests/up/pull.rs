@@ -46,8 +46,8 @@ impl BuildReporter for Seen {
 }
 
 impl Hooks for Seen {
-    fn replan(&mut self) -> Option<Session> {
-        None
+    fn replan(&mut self) -> Result<Session, String> {
+        Err("nothing is planned again".to_owned())
     }
 }
 

@@ -1,12 +1,14 @@
 //! Changes while it runs.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::Project;
+use super::{Project, servers};
 use crate::engine::{docker, try_docker};
-use crate::harness::until;
+use crate::harness::{program, until};
+use crate::registry::Registry;
 
 /// The image that the server runs.
 fn image(project: &Project) -> String {
@@ -72,4 +74,67 @@ fn an_edit_is_taken_over_and_a_mistake_is_not() {
     let talk = up.talk();
     assert_eq!(talk.matches("duplicate-dependency").count(), 1, "{talk}");
     assert_eq!(project.running(), Vec::<String>::new());
+}
+
+/// The image of a registry, with this label.
+fn push_base(project: &Project, name: &str, label: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let dockerfile = directory.path().join("Dockerfile");
+    fs::write(&dockerfile, format!("FROM python:3.11-slim\nLABEL word={label}\n")).unwrap();
+    let [dockerfile, directory] = [&*dockerfile, directory.path()].map(|it| it.display().to_string());
+    docker(&project.host, &["build", "-q", "-t", name, "-f", &dockerfile, &directory]);
+    docker(&project.host, &["push", "-q", name]);
+    docker(&project.host, &["rmi", name]);
+}
+
+#[test]
+fn another_locked_base_image_is_taken_over_and_a_stale_lock_is_not() {
+    let project = servers::project();
+    let registry = Registry::start_open();
+    let base = format!("{}/base:1", registry.address);
+    let options = ["--server", "memory", "--base-image", &base];
+    let lock = |more: &[&str]| {
+        let mut command = Command::new(program());
+        command.arg("lock").args(more).args(options).current_dir(project.directory.path());
+        assert!(command.status().unwrap().success(), "{more:?}");
+    };
+    let label = || {
+        docker(&project.host, &["inspect", "-f", "{{.Config.Labels.word}}", &project.server()])
+            .trim()
+            .to_owned()
+    };
+    push_base(&project, &base, "one");
+    lock(&[]);
+    let mut up = project.start(&[&["--watch", "--locked"], &options[..]].concat());
+    up.until_event("ready");
+    assert_eq!(label(), "one");
+    let first = image(&project);
+
+    push_base(&project, &base, "two");
+    lock(&["--upgrade"]);
+    assert_eq!(up.until_event("reloading")["changed"], json!(["agent.lock"]));
+    up.until_event("ready");
+    assert_eq!(label(), "two");
+    until_gone(&project, &first);
+
+    // The lock file of another server, none, and one that is broken: the server runs on.
+    let server = project.server();
+    let text = fs::read_to_string(project.path("agent.lock")).unwrap();
+    project.write("agent.lock", &text.replace("/base:1", "/other:1"));
+    assert_eq!(up.until_event("kept")["reason"], "agent.lock is out of date");
+    fs::remove_file(project.path("agent.lock")).unwrap();
+    assert_eq!(up.until_event("kept")["reason"], "agent.lock is out of date");
+    project.write("agent.lock", "version = 9\n");
+    assert_eq!(up.until_event("kept")["reason"], "agent.lock cannot be used");
+    assert_eq!(project.server(), server);
+    project.write("agent.lock", &text);
+    up.until_event("reloading");
+    up.signal("-INT");
+    assert_eq!(up.code(), 0);
+    let talk = up.talk();
+    for line in ["- ", "+ "].map(|sign| format!("  {sign}{base}")) {
+        let shown = if line.starts_with("  -") { line.replace("/base:1", "/other:1") } else { line };
+        assert!(talk.contains(&shown), "{shown}: {talk}");
+    }
+    assert!(talk.contains("run `agentcli lock --server memory --base-image"), "{talk}");
 }

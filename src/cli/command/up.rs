@@ -125,13 +125,20 @@ struct Replan<'a> {
 }
 
 impl Hooks for Printer<'_, Replan<'_>> {
-    fn replan(&mut self) -> Option<Session> {
+    fn replan(&mut self) -> Result<Session, String> {
         let prepared =
             self.context.setup.prepare(self.env, agent_lock::ByDefault::InCi, false, self.context.machine);
-        let mut prepared = prepared.inspect_err(|error| console::report(self.env, error)).ok()?;
+        let mut prepared = prepared.map_err(|error| {
+            console::report(self.env, &error);
+            match error {
+                Error::Stale { .. } => format!("{} is out of date", agent_lock::NAME),
+                Error::Lock { .. } => format!("{} cannot be used", agent_lock::NAME),
+                _ => "the configuration has errors".to_owned(),
+            }
+        })?;
         prepared.session.set_build_settings(&self.context.settings);
         self.env.end_round();
         self.source = Some(prepared.planned.project.source);
-        Some(prepared.session)
+        Ok(prepared.session)
     }
 }
