@@ -2,6 +2,7 @@
 //!
 //! A configuration that cannot be read is a diagnostic like any other, so that one run over many files reports them all.
 
+mod agent_lock;
 mod boundary;
 mod create;
 mod disk;
@@ -17,6 +18,7 @@ use std::{fs, io};
 use crate::compiler::paths;
 use regular::{Opened, open};
 
+pub use agent_lock::{UnusableLock, agent_lock};
 pub use boundary::Boundary;
 pub use create::{Created, create};
 pub use disk::{DiskFiles, MAX_FILE, MAX_TOTAL};

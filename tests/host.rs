@@ -18,6 +18,8 @@ mod isolation;
 mod limits;
 mod list;
 mod listeners;
+#[cfg(feature = "system-tests")]
+mod locked;
 mod logs;
 mod manifests;
 mod matrix;

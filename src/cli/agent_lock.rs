@@ -6,10 +6,8 @@ use super::console::note;
 use super::env::Env;
 pub(super) use crate::compiler::agent_lock::NAME;
 use crate::compiler::agent_lock::{AgentLock, Wanted};
-use crate::compiler::front::source::Source;
-use crate::compiler::manifests::Broken;
 use crate::error::Error;
-use crate::project::{self, with_slashes};
+use crate::project::{self, UnusableLock, with_slashes};
 
 /// Variables that CI services set in their jobs.
 const CI: &[&str] = &["CI", "GITHUB_ACTIONS", "GITLAB_CI"];
@@ -26,22 +24,9 @@ pub(super) fn ci_job(env: &Env) -> Option<&'static str> {
 ///
 /// The file is unreadable, broken or of another version.
 pub(super) fn read(env: &Env, config: &Path) -> Result<Option<AgentLock>, Error> {
-    let path = config.with_file_name(NAME);
-    let shown = with_slashes(&path);
-    let file = env.directory.join(&path);
-    if file.symlink_metadata().is_err() {
-        return Ok(None);
-    }
-    let unusable = |place: String, message: String, help: Option<String>| {
+    project::agent_lock(&env.directory, config).map_err(|UnusableLock { place, message, help }| {
         let hint = help.unwrap_or_else(|| "correct it, or remove it and run `agentcli lock`".to_owned());
         Error::Lock { place, message, hint }
-    };
-    let Some(text) = project::regular_text(&file) else {
-        return Err(unusable(shown, "it is not a text file that can be read".to_owned(), None));
-    };
-    AgentLock::parse(&text).map(Some).map_err(|Broken { message, span, help }| {
-        let position = Source::new("", &*text).position(span.start);
-        unusable(format!("{shown}:{}:{}", position.line, position.column), message, help)
     })
 }
 

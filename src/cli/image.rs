@@ -4,6 +4,7 @@ use super::compile::Planned;
 use super::console::{visible_line, warn};
 use super::env::Env;
 use super::progress::size;
+use crate::compiler::agent_lock::NAME;
 use crate::compiler::back::plan::Plan;
 use crate::compiler::front::document;
 use crate::compiler::front::source::Source;
@@ -28,6 +29,11 @@ pub fn request(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<BuildReq
 /// The path of the configuration in the build context.
 pub fn configuration_path(plan: &Plan) -> String {
     paths::normalize(&format!("{}/{}", plan.context.project, plan.config.name))
+}
+
+/// The path of agent.lock in the build context.
+pub fn lock_path(plan: &Plan) -> String {
+    paths::normalize(&format!("{}/{NAME}", plan.context.project))
 }
 
 /// Warns about a build context that is probably larger than intended.

@@ -98,8 +98,8 @@ impl<H: Hooks> Shipment<'_, H> {
 
     /// Says that the service builds, and why.
     fn note_remote_build(&mut self, why: &str) {
-        let base = if self.request.is_locked { " on the base image that its tag names now" } else { "" };
-        self.hooks.note(format!("{why}; building remotely{base}"));
+        let lock = if self.request.is_locked { ", where only `agentcli host` reads agent.lock" } else { "" };
+        self.hooks.note(format!("{why}; building remotely{lock}"));
     }
 
     /// The name of the image in the user's registry, with its digest. It is built and pushed unless it is there.

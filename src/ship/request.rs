@@ -26,13 +26,15 @@ pub struct Request {
     pub tag: String,
     /// Path of the configuration in the build context.
     pub config_path: String,
+    /// Path of agent.lock there, which a remote build gets; none if lock files are ignored.
+    pub lock_path: Option<String>,
     /// Install and build commands of a JavaScript project.
     pub commands: SourceConfig,
     /// Packages of the project that the service counts, as `name:version`.
     pub tracked_packages: Vec<String>,
     /// The secrets; those of the deployment stay if the project has none.
     pub secrets: Option<Vec<Secret>>,
-    /// Whether agent.lock decides the base image, which a remote build takes by its tag.
+    /// Whether agent.lock decides the base image, which some services take by its tag.
     pub is_locked: bool,
     /// Timeout for the revision to be deployed; without one, the run does not wait.
     pub wait: Option<Duration>,

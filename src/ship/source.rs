@@ -42,11 +42,14 @@ pub const CREDENTIALS: &[&str] = &[
 ];
 
 impl<H: Hooks> Shipment<'_, H> {
-    /// Packs the build context, and the configuration even if a .dockerignore excludes it: the service reads it.
+    /// Packs the build context, and the configuration and agent.lock even if a .dockerignore excludes them: the service reads
+    /// them.
     pub(super) async fn pack(&mut self) -> Result<Packed, Error> {
-        let Request { build, config_path, .. } = self.request;
+        let Request { build, config_path, lock_path, .. } = self.request;
         let mut context = build.context.clone();
-        context.ignore.include(config_path);
+        for path in [config_path].into_iter().chain(lock_path) {
+            context.ignore.include(path);
+        }
         context.configurations.push(config_path.clone());
         let listing = context.list().map_err(engine::Error::Context)?;
         let (files, largest) = (listing.files(), listing.largest(LARGEST));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::net::UnixListener;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{SECRET, Stage, deployments, named, revisions};
@@ -59,8 +59,14 @@ fn without_an_engine_the_service_builds_unless_that_is_forbidden() {
     let output = locked.deploy("--name x --locked");
     assert_eq!(output.code, 4, "{}", output.err);
     assert!(deployments(&host).is_empty());
+    for (stage, more, received) in [(&stage, "", 4), (&locked, "", 5), (&locked, " --no-lock", 4)] {
+        let events = stage.events(&format!("--name x{more}"));
+        assert!(named(&events, "note")[0]["message"].as_str().unwrap().contains("building remotely"));
+        let received = format!("received {received} files");
+        let has = |log: &&Value| log["message"].as_str().unwrap().starts_with(&received);
+        assert!(named(&events, "log").iter().any(has), "{received}: {events:#?}");
+    }
     let events = stage.events("--name x");
-    assert!(named(&events, "note")[0]["message"].as_str().unwrap().contains("building remotely"));
     assert_eq!(events.last().unwrap()["status"], "deployed");
 }
 

@@ -9,6 +9,8 @@ use tempfile::TempDir;
 
 use agentcli::api::wire::LogLevel;
 use agentcli::cli::report::text::{self, Layout};
+use agentcli::compiler::agent_lock::{self, AgentLock, Wanted};
+use agentcli::compiler::back::emit::dockerfile::shell_word;
 use agentcli::compiler::server::product::Product;
 use agentcli::compiler::{Compiled, Options, Unused};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
@@ -157,7 +159,10 @@ fn compile(
     let path = Path::new(&job.config);
     is_inside(root, &root.join(path)).map_err(|_| format!("`{}` is not a file of the source", job.config))?;
     let directory = root.join(path.parent().unwrap_or(Path::new("")));
+    let agent_lock = project::agent_lock(root, path);
+    let agent_lock = agent_lock.map_err(|it| format!("cannot use {}: {}", it.place, it.message))?;
     let options = Options {
+        agent_lock,
         server,
         install_command: job.install_command.clone(),
         build_command: job.build_command.clone(),
@@ -166,7 +171,7 @@ fn compile(
     };
     let boundary = Boundary::Directory(root);
     let (_, compiled) = Project::compile(root, path, boundary, &options, Unused::default());
-    let Compiled { checked, plan, .. } = compiled;
+    let Compiled { checked, plan, config, .. } = compiled;
     let errors = checked.findings.iter().map(|it| &it.diagnostic).filter(|it| it.is_error());
     let errors: Vec<String> = errors.map(|it| it.message.clone()).collect();
     let level = if errors.is_empty() { LogLevel::Warning } else { LogLevel::Error };
@@ -180,10 +185,30 @@ fn compile(
         }
     }
     let plan = plan.ok_or_else(|| format!("{} cannot be read", job.config))?;
+    if let Some(lock) = &options.agent_lock {
+        check_lock(lock, &Wanted::new(&config), job, server)?;
+        log(LogLevel::Info, &format!("using the images of {}", agent_lock::NAME));
+    }
     plan.notes.iter().for_each(|note| log(LogLevel::Info, &note.message));
     let context = directory.join(&plan.context.root);
     is_inside(root, &context).map_err(|_| format!("{} needs files outside of the source", job.config))?;
     BuildRequest::of_plan(&plan, context, &[])
+}
+
+/// Fails with the differences if the images of `lock` are not those that the source asks for.
+fn check_lock(lock: &AgentLock, wanted: &Wanted, job: &BuildJob, server: &Product) -> Result<(), String> {
+    let path = project::with_slashes(&Path::new(&job.config).with_file_name(agent_lock::NAME));
+    // The databases are those of the service.
+    let differences = lock.differences(wanted, |_| false);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "{path} is out of date ({}); run `agentcli lock {} --server {}`, and deploy again",
+        differences.join(", "),
+        shell_word(&job.config),
+        server.name
+    ))
 }
 
 #[cfg(test)]
@@ -238,6 +263,37 @@ mod tests {
                 .iter()
                 .any(|step| step.key.as_ref().is_some_and(|key| key.starts_with("/dependencies")))
         );
+    }
+
+    #[test]
+    fn images_are_those_of_the_lock_file_in_the_source() {
+        let digest = format!("sha256:{}", "0".repeat(64));
+        let lock = |version, base| {
+            format!(
+                "version = {version}\n[server]\nname = \"licensed\"\n[[image]]\nname = \"{base}\"\ndigest = \"{digest}\"\n"
+            )
+        };
+        let prepare = |lock: String| {
+            let files = [("app/agent.json", VALID), ("app/agent.py", "graph = object()\n")];
+            let (prepared, lines, _tree) =
+                prepared(&[&files[..], &[("app/requirements.txt", ""), ("app/agent.lock", &*lock)]].concat());
+            (prepared, lines)
+        };
+        let base = "langchain/langgraph-api:3.11";
+        let (request, lines) = prepare(lock(1, base));
+        let request = request.unwrap_or_else(|reason| panic!("{reason}"));
+        assert_eq!(request.images, [format!("{base}@{digest}")]);
+        assert!(lines.contains(&"using the images of agent.lock".to_owned()), "{lines:?}");
+        for (text, reason) in [
+            (
+                lock(1, "langchain/langgraph-api:3.12"),
+                "app/agent.lock is out of date (- langchain/langgraph-api:3.12, + langchain/langgraph-api:3.11); run \
+                 `agentcli lock app/agent.json --server licensed`, and deploy again",
+            ),
+            (lock(2, base), "cannot use app/agent.lock:1:11: it has version 2, and this agentcli reads 1"),
+        ] {
+            assert_eq!(prepare(text).0.err().as_deref(), Some(reason));
+        }
     }
 
     #[test]

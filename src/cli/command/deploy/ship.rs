@@ -208,6 +208,7 @@ impl Ship {
             engine: env.engine(),
             tag: tag.to_owned(),
             config_path: image::configuration_path(&planned.plan),
+            lock_path: (!self.options.no_lock()).then(|| image::lock_path(&planned.plan)),
             commands: SourceConfig {
                 install_command: self.options.install_command.clone(),
                 build_command: self.options.build_command.clone(),
