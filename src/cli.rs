@@ -17,6 +17,7 @@ mod documented;
 pub mod env;
 pub mod environment;
 pub mod fix;
+mod git;
 mod guard;
 pub mod image;
 pub mod image_name;

@@ -42,7 +42,7 @@
 //! | [`lsp`] | the language server; the only user of lsp-server and lsp-types | `compiler`, `diagnostic`, `project` |
 //! | [`kubernetes`] | plan and resources to objects of Kubernetes | `api`, `compiler` |
 //! | [`registry`] | pushes images and documents to registries, and reads digests there, without an engine | `api`, `compiler`, `context`, `engine`, `live` |
-//! | [`sbom`] | the packages of an image, as a document | `compiler` |
+//! | [`sbom`] | the packages of an image, and how it was built, as documents | `compiler` |
 //! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live`, `registry` |
 //! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |
 //! | [`cli`] | arguments, prompts, reports, progress | every room but `watch` and `probe` |

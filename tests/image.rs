@@ -10,6 +10,7 @@ mod mixed;
 mod new;
 mod no_engine;
 mod private;
+mod provenance;
 mod push;
 mod registries;
 mod sbom;

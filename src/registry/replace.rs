@@ -36,6 +36,8 @@ pub struct Replacement<'a> {
 pub struct Replaced {
     /// Its names in the registry with the digest, one for each repository.
     pub images: Vec<String>,
+    /// The image that it was made from, with its digest.
+    pub former: String,
     /// Bytes sent.
     pub sent: u64,
 }
@@ -72,7 +74,9 @@ impl Replacement<'_> {
         let search = Search { request: self.request, record: &record, access: &self.access };
         let Former { repository, image } = search.run(self.from).await?;
         let parts = self.parts(&repository, &image, &listing).await?;
-        self.push(&repository, &parts).await
+        let former = repository.image(&image.manifest.digest);
+        let (images, sent) = self.push(&repository, &parts).await?;
+        Ok(Replaced { images, former, sent })
     }
 
     async fn parts(&self, repository: &Repository, image: &Image, listing: &Listing) -> Result<Parts, Error> {
@@ -109,8 +113,10 @@ impl Replacement<'_> {
         Ok(Parts { layer, configuration, manifest, media_type: image.manifest.media_type.clone(), kept })
     }
 
-    async fn push(&self, former: &Repository, parts: &Parts) -> Result<Replaced, Error> {
-        let mut replaced = Replaced { images: Vec::new(), sent: 0 };
+    /// Returns the names in the registry with the digest, and the number of bytes sent.
+    async fn push(&self, former: &Repository, parts: &Parts) -> Result<(Vec<String>, u64), Error> {
+        let mut images = Vec::new();
+        let mut sent = 0;
         for name in &self.request.tags {
             let ImageName { name, tag, .. } = parsed(name);
             let repository = self.access.open(name, true).await?;
@@ -128,13 +134,13 @@ impl Replacement<'_> {
                 report(repository.sent());
             }
             let digest = repository.push_manifest(&what, tag, &parts.media_type, &parts.manifest).await?;
-            replaced.sent += repository.sent();
+            sent += repository.sent();
             let image = format!("{name}@{digest}");
-            if !replaced.images.contains(&image) {
-                replaced.images.push(image);
+            if !images.contains(&image) {
+                images.push(image);
             }
         }
-        Ok(replaced)
+        Ok((images, sent))
     }
 
     /// Makes another repository of the registry take the layers that stay.

@@ -324,7 +324,7 @@ fn an_interrupted_command_leaves_no_container() {
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// The documents that a client finds under the tag for `digest`.
-fn attached(registry: &Registry, digest: &str) -> Vec<Value> {
+pub(super) fn attached(registry: &Registry, digest: &str) -> Vec<Value> {
     let index = registry.get("team/agent", &format!("manifests/{}", digest.replace(':', "-")));
     let index: Value = serde_json::from_slice(&index).unwrap_or_default();
     assert!(index.is_null() || index["mediaType"] == INDEX, "{index}");

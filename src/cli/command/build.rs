@@ -1,5 +1,6 @@
 //! `agentcli build`
 
+mod provenance;
 mod verify;
 
 use std::time::{Duration, Instant};
@@ -25,6 +26,7 @@ use crate::engine::{
 use crate::error::Error;
 use crate::live::{Reporter as _, relay};
 use crate::registry::{Replaced, Replacement, push_index};
+use provenance::Definition;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -34,6 +36,8 @@ Examples:
   agentcli build -t my-agent --no-pull             with the local base image
   agentcli build --verify my-agent                 compare it with a build without a cache
   agentcli build -t registry.example/agent --push  and push it
+  agentcli build -t registry.example/agent --push --provenance
+                                                   with a statement of what it was built from
   agentcli build -t registry.example/agent --push --cache-from registry.example/agent --cache-to inline
                                                    with the layers of the image that is there")]
 pub(crate) struct Build {
@@ -53,6 +57,10 @@ pub(crate) struct Build {
     /// Push the image under each of its names, with the credentials of `docker login`
     #[arg(long)]
     push: bool,
+
+    /// Attach to the image in its registry what it was built from: the configuration, base images and the commit
+    #[arg(long, requires = "push")]
+    provenance: bool,
 
     /// Replace the source in the image of the registry, without a container engine; the default where there is none
     #[arg(long, requires = "push", conflicts_with_all = ["cache_from", "cache_to"])]
@@ -108,18 +116,23 @@ impl Build {
         if self.why {
             return self.explain(env, &requests);
         }
+        let runtime = env.runtime()?;
+        let definition = if self.provenance {
+            Some(Definition::new(env, &runtime, &planned, &requests[0])?)
+        } else {
+            None
+        };
         if self.no_engine {
-            return self.replace(env, &requests);
+            return self.replace(env, runtime, &requests, definition.as_ref());
         }
         if self.push && !uses_cache && ci_job(env).is_some() {
             console::note(env, CI_HINT);
         }
-        let runtime = env.runtime()?;
         let may_replace = self.push && requests.len() == 1 && !uses_cache;
         let engine = match setup::engine(env, &runtime) {
             Err(Error::Engine(error)) if may_replace && error.is_absent() => {
                 console::note(env, &format!("{error}: replacing the source in the image of the registry"));
-                return self.replace(env, &requests);
+                return self.replace(env, runtime, &requests, definition.as_ref());
             }
             engine => engine?,
         };
@@ -128,10 +141,14 @@ impl Build {
         (printer.style, printer.source) = (self.progress, Some(planned.project.source));
         let mut pushed: Vec<Vec<String>> = Vec::new();
         for request in requests {
-            let built = build(&engine, request, &runtime, &mut printer)?;
+            let built = build(&engine, request.clone(), &runtime, &mut printer)?;
             print_built(printer.env, &built, self.is_json())?;
             if self.push {
-                pushed.push(runtime.block_on(push(&engine, &built, silence, &mut printer))?);
+                let images = runtime.block_on(push(&engine, &built, silence, &mut printer))?;
+                if let Some(definition) = &definition {
+                    definition.attach(&mut printer, &runtime, &request, &images, None)?;
+                }
+                pushed.push(images);
             }
         }
         if pushed.len() > 1 {
@@ -140,7 +157,7 @@ impl Build {
         Ok(())
     }
 
-    /// Makes the images of all platforms one under each name. `pushed` has the digests of each platform, by name.
+    /// Makes the images of all platforms one under each name. `pushed` has the images of each platform, by name.
     fn push_indexes(
         &self,
         printer: &mut Printer<'_>,
@@ -149,7 +166,7 @@ impl Build {
     ) -> Result<(), Error> {
         let (engine_env, stop) = (printer.env.engine(), printer.env.stop.clone());
         for (at, name) in self.tags.iter().enumerate() {
-            let digests: Vec<String> = pushed.iter().map(|of_platform| of_platform[at].clone()).collect();
+            let digests: Vec<String> = pushed.iter().map(|of_platform| digest_in(&of_platform[at])).collect();
             let (access, events) = access(printer.env, &engine_env);
             let index = push_index(&access, name, &digests, &stop);
             let image = runtime.block_on(relay(printer, events, index))?;
@@ -159,11 +176,16 @@ impl Build {
     }
 
     /// Makes the image from one in the registry.
-    fn replace(&self, env: &mut Env, requests: &[BuildRequest]) -> Result<(), Error> {
+    fn replace(
+        &self,
+        env: &mut Env,
+        runtime: Runtime,
+        requests: &[BuildRequest],
+        definition: Option<&Definition>,
+    ) -> Result<(), Error> {
         let [request] = requests else {
             return Err(Error::usage("--no-engine makes one image", "pass one platform at a time"));
         };
-        let runtime = env.runtime()?;
         let stop = env.stop.clone();
         let started = Instant::now();
         let engine_env = env.engine();
@@ -171,13 +193,16 @@ impl Build {
         let replacement = Replacement { request, from: self.from.as_deref(), access };
         let mut printer = Printer::new(env, self.is_json(), ());
         let done = runtime.block_on(relay(&mut printer, events, replacement.run(&stop)));
+        let done = done.map_err(Error::from).and_then(|Replaced { images, former, sent }| {
+            let seconds = started.elapsed().as_secs_f64();
+            printer.note(format!("sent {} in {seconds:.1} s", size(sent)));
+            images.iter().for_each(|image| printer.pushed(image.clone()));
+            let attach = |it: &Definition| it.attach(&mut printer, &runtime, request, &images, Some(&former));
+            definition.map_or(Ok(()), attach)
+        });
         // The threads of name resolution cannot be interrupted.
         runtime.shutdown_background();
-        let Replaced { images, sent } = done?;
-        let seconds = started.elapsed().as_secs_f64();
-        printer.note(format!("sent {} in {seconds:.1} s", size(sent)));
-        images.into_iter().for_each(|image| printer.pushed(image));
-        Ok(())
+        done
     }
 
     /// Prints which steps would run again, and why.
@@ -263,7 +288,12 @@ fn target(image: &str, name: &str, silence: Duration) -> Result<PushRequest, Err
     })
 }
 
-/// Pushes the image under each of its names; returns the digest in the repository of each.
+/// The digest in the name of an image.
+fn digest_in(image: &str) -> String {
+    image.rsplit_once('@').map_or(image, |(_, digest)| digest).to_owned()
+}
+
+/// Pushes the image under each of its names; returns the repository and the digest there for each.
 async fn push(
     engine: &Engine,
     built: &Built,
@@ -271,21 +301,19 @@ async fn push(
     printer: &mut Printer<'_>,
 ) -> Result<Vec<String>, Error> {
     let stop = printer.env.stop.clone();
-    let mut reported = Vec::new();
-    let mut digests = Vec::new();
+    let mut images: Vec<String> = Vec::new();
     for name in &built.tags {
         let request = target(&built.id, name, silence)?;
         let Pushed { repository, digest } =
             engine.push(&request, |event| printer.event(&event), &stop).await?;
         let image = format!("{repository}@{digest}");
         // Two tags of one repository.
-        if !reported.contains(&image) {
+        if !images.contains(&image) {
             printer.pushed(image.clone());
-            reported.push(image);
         }
-        digests.push(digest);
+        images.push(image);
     }
-    Ok(digests)
+    Ok(images)
 }
 
 fn print_built(env: &mut Env, built: &Built, is_json: bool) -> Result<(), Error> {

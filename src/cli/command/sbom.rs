@@ -140,7 +140,8 @@ impl Sbom {
         let (engine_env, stop) = (env.engine(), env.stop.clone());
         let (access, events) = access(env, &engine_env);
         let media_type = self.format.media_type();
-        let attachment = Attachment { name, image, media_type, content: text.into() };
+        let attachment =
+            Attachment { name, image: Some(image), media_type, annotations: &[], content: text.into() };
         let mut printer = Printer::new(env, false, ());
         let attached = runtime.block_on(relay(&mut printer, events, attachment.push(&access, &stop)))?;
         printer.pushed(attached);
