@@ -59,7 +59,11 @@ pub(super) fn files_of(root: &str, module: &str) -> [String; 2] {
 /// The files of `module` in all local dependencies.
 fn found<'a>(context: &'a Context<'_>, module: &'a str) -> impl Iterator<Item = String> + 'a {
     let search_path = context.search_path.get_or_init(|| search_path(context));
-    let files = search_path.iter().flat_map(move |root| files_of(root, module));
+    let package = module.split_once('.').map(|(package, _)| package);
+    let has_package =
+        move |root: &str| package.is_none_or(|name| context.files.is_directory(&paths::join(root, name)));
+    let roots = search_path.iter().filter(move |root| has_package(root));
+    let files = roots.flat_map(move |root| files_of(root, module));
     files.filter(|file| context.files.is_file(file))
 }
 
