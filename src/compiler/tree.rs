@@ -14,6 +14,9 @@ use crate::compiler::paths;
 /// The content of a file, or why it cannot be read; `None` if there is no file, or it is refused.
 type Content = Option<Result<Rc<[u8]>, String>>;
 
+/// What readers of one type made of files.
+type Parsed = Rc<Memo<Rc<dyn Any>>>;
+
 /// The files around a configuration, as they were when they were first asked for.
 pub struct Tree {
     files: Box<dyn Files>,
@@ -22,7 +25,7 @@ pub struct Tree {
     contents: Memo<Content>,
     directories: Memo<Option<Rc<[Entry]>>>,
     links: Memo<Option<(String, String)>>,
-    parsed: RefCell<HashMap<TypeId, Rc<Memo<Rc<dyn Any>>>>>,
+    parsed: RefCell<HashMap<TypeId, Parsed>>,
 }
 
 impl fmt::Debug for Tree {

@@ -9,6 +9,9 @@ use crate::compiler::paths;
 /// Directories of a project that may contain its packages.
 const ROOTS: &[&str] = &[".", "src", "lib", "python"];
 
+/// Parts of a text that change what a package has while the code runs.
+const DYNAMIC: &[&str] = &["__path__", "sys.modules", "import_hook", "meta_path"];
+
 /// A module that a local package certainly lacks.
 pub(super) struct Missing {
     /// The directory of the package, or the file of the module that is no package.
@@ -29,13 +32,20 @@ pub(super) fn missing(context: &Context<'_>, module: &str) -> Option<Missing> {
     let Some(directory) = file.strip_suffix("/__init__.py") else {
         return Some(Missing { parent: file, package, part });
     };
-    let entries = context.files.list(directory);
-    let is_there = entries.iter().any(|(name, _)| name.split('.').next() == Some(&part))
-        || context.files.linked_directories(directory).contains(&part);
-    let text = context.files.text(&file)?;
-    let is_open = ["__path__", "sys.modules", "import_hook", "meta_path"].iter().any(|it| text.contains(it));
-    let is_certain = !is_there && !is_open;
+    let is_certain = !has_entry(context, directory, &part) && !is_dynamic(&context.files.text(&file)?);
     is_certain.then(|| Missing { parent: directory.to_owned(), package, part })
+}
+
+/// Whether the code of a package may change what it has.
+pub(super) fn is_dynamic(text: &str) -> bool {
+    DYNAMIC.iter().any(|it| text.contains(it))
+}
+
+/// Whether a file or directory in `directory` may be the module.
+pub(super) fn has_entry(context: &Context<'_>, directory: &str, module: &str) -> bool {
+    let entries = context.files.list(directory);
+    entries.iter().any(|(name, _)| name.split('.').next() == Some(module))
+        || context.files.linked_directories(directory).iter().any(|name| name == module)
 }
 
 /// The file of `module` in the first local dependency that has it.

@@ -23,9 +23,6 @@ const GENERATED: &[&str] = &["_pb2", "version"];
 const COMPILERS: &[&str] =
     &["cython", "ext_modules", "ext-modules", "maturin", "mypyc", "pybind11", "scikit-build"];
 
-/// Parts of a text that change what a package has while the code runs.
-const DYNAMIC: &[&str] = &["__path__", "sys.modules", "import_hook", "meta_path"];
-
 /// Modules with names that directories of projects often have, and the distributions that bring them.
 const HOMONYMS: &[(&str, &str)] = &[("agents", "openai-agents")];
 
@@ -133,13 +130,14 @@ impl OwnModules {
         }
         let module = context.module(file)?;
         let directory = file.strip_suffix("/__init__.py");
-        if directory.is_some() && DYNAMIC.iter().any(|it| module.text().contains(it)) {
+        if directory.is_some() && modules::is_dynamic(module.text()) {
             return None;
         }
         let is_absent = |name: &&String| {
             let is_special = name.starts_with("__") || name.as_str() == "*";
-            let is_module = directory
-                .is_some_and(|directory| has_entry(context, directory, name) || self.may_be_made(name));
+            let is_module = directory.is_some_and(|directory| {
+                modules::has_entry(context, directory, name) || self.may_be_made(name)
+            });
             !is_special && !is_module && matches!(module.define(name), Definition::Missing { .. })
         };
         let name = import.names.iter().find(is_absent)?;
@@ -153,8 +151,8 @@ impl OwnModules {
     /// The module `part` that the package in `directory` lacks.
     fn module(&self, context: &Context<'_>, directory: &str, part: &str) -> Option<Absent> {
         let init = context.files.text(&paths::normalize(&paths::join(directory, "__init__.py")))?;
-        let is_dynamic = DYNAMIC.iter().any(|it| init.contains(it));
-        if is_dynamic || has_entry(context, directory, part) || self.may_be_made(part) {
+        let has_entry = || modules::has_entry(context, directory, part);
+        if modules::is_dynamic(&init) || has_entry() || self.may_be_made(part) {
             return None;
         }
         let entries = context.files.list(directory);
@@ -190,13 +188,6 @@ fn confirmed(context: &mut Context<'_>, reached: &[Reached]) -> BTreeSet<String>
         }
     }
     confirmed
-}
-
-/// Whether a file or directory in `directory` may be the module.
-fn has_entry(context: &Context<'_>, directory: &str, module: &str) -> bool {
-    let entries = context.files.list(directory);
-    entries.iter().any(|(name, _)| name.split('.').next() == Some(module))
-        || context.files.linked_directories(directory).iter().any(|name| name == module)
 }
 
 /// Whether something beside `file` may be imported instead of it: a compiled module, or a package of the same name.
