@@ -69,7 +69,17 @@ impl Tree {
 
     /// Decides what belongs to the project, before anything of it is read: see [`Files::settle`].
     pub fn settle_for(&self, extent: &dyn Fn(&Tree) -> Vec<String>) {
-        self.files.settle(&|files| extent(&Self::boxed(files)));
+        self.files.settle(&|files| {
+            let wider = Self::boxed(files);
+            let directories = extent(&wider);
+            // Without links, the entries of this directory do not depend on what else belongs to the project.
+            if let Some(Some(entries)) = wider.directories.known(".")
+                && entries.iter().all(|entry| entry.link.is_none())
+            {
+                self.directories.insert(".".to_owned(), Some(entries));
+            }
+            directories
+        });
     }
 
     /// The absolute `path` relative to the configuration's directory, if it is the project's.
@@ -91,6 +101,9 @@ impl Tree {
     /// The kind of `path` if the entries of its directory tell it, or those of a directory above. They are read for it,
     /// but for those above the configuration's directory, which may have very many.
     fn known_kind(&self, path: &str) -> Option<Option<FileKind>> {
+        if path == "." {
+            return self.entries_of(path).map(|_| Some(FileKind::Directory));
+        }
         let (parent, name) = (paths::parent(path), paths::file_name(path));
         let entries = match self.directories.known(&parent) {
             Some(entries) => entries?,

@@ -7,19 +7,22 @@ pub fn similar<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 
 /// The same with the number of edits between the two, ignoring case, `-`, `_` and blanks.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<(usize, &'a str)> {
-    let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
-    let word = plain(word);
+    let word: String = letters(word).collect();
     let length = word.chars().count();
     let budget = (length / 3).clamp(1, 3);
     let near = candidates.filter_map(|candidate| {
-        let plain = plain(candidate);
-        let other = plain.chars().count();
+        let other = letters(candidate).count();
         // Every character that only one of them has is an edit.
-        let distance =
-            (other.abs_diff(length) <= budget).then(|| strsim::damerau_levenshtein(&word, &plain))?;
+        let distance = || strsim::damerau_levenshtein(&word, &letters(candidate).collect::<String>());
+        let distance = (other.abs_diff(length) <= budget).then(distance)?;
         (distance <= budget && distance < other).then_some((distance, candidate))
     });
     near.min_by_key(|&(distance, _)| distance)
+}
+
+/// The characters that count when words are compared.
+fn letters(word: &str) -> impl Iterator<Item = char> {
+    word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase)
 }
 
 /// Whether this can be the name of an environment variable.

@@ -366,6 +366,9 @@ impl Files for DiskFiles {
 
     fn link(&self, path: &str) -> Option<(String, String)> {
         self.inside(path).ok()?;
+        if path == "." {
+            return None;
+        }
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         ends.map(|end| &path[..end]).find_map(|part| {
             let target = fs::read_link(self.absolute(part)?).ok()?;
