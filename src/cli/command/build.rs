@@ -37,7 +37,7 @@ Examples:
   agentcli build --verify my-agent                 compare it with a build without a cache
   agentcli build -t registry.example/agent --push  and push it
   agentcli build -t registry.example/agent --push --provenance
-                                                   with a statement of what it was built from
+                                                   and attach its provenance
   agentcli build -t registry.example/agent --push --cache-from registry.example/agent --cache-to inline
                                                    with the layers of the image that is there")]
 pub(crate) struct Build {
@@ -58,7 +58,7 @@ pub(crate) struct Build {
     #[arg(long)]
     push: bool,
 
-    /// Attach to the image in its registry what it was built from: the configuration, base images and the commit
+    /// Attach a provenance statement to the pushed image: its configuration, base images and commit
     #[arg(long, requires = "push")]
     provenance: bool,
 
