@@ -91,7 +91,7 @@ const NAMESAKES: &str = "aiofiles aiohttp anthropic arxiv asyncpg boto3 copilotk
 
 /// Distributions that bring no integration of the library which is not required itself, in any version.
 const ALONE: &str = "aiofiles aiohttp anthropic arxiv asyncpg beautifulsoup4 ddgs duckduckgo-search fastapi httpx jinja2 langchain \
-     langchain-anthropic langchain-core langchain-google-genai langchain-groq langchain-huggingface \
+     langchain-anthropic langchain-community langchain-core langchain-google-genai langchain-groq langchain-huggingface \
      langchain-mcp-adapters langchain-mistralai langchain-ollama langchain-openai langchain-tavily \
      langchain-text-splitters langgraph langgraph-checkpoint langgraph-checkpoint-postgres \
      langgraph-checkpoint-sqlite langgraph-cli langgraph-prebuilt langgraph-sdk \
@@ -102,8 +102,12 @@ const ALONE: &str = "aiofiles aiohttp anthropic arxiv asyncpg beautifulsoup4 ddg
 /// Integrations that older versions of [`ALONE`] bring.
 const SHARED: &str = "langchain_classic langchain_community langchain_text_splitters";
 
-/// Further modules that no distribution of [`ALONE`] brings.
-const RARE: &str = "IPython flask livekit neo4j playwright selenium slack_sdk streamlit supabase twilio";
+/// Distributions of [`ALONE`] that bring `dotenv` in some version; further ones do with extras.
+const WITH_DOTENV: &str = "langchain-community langchain-mcp-adapters langgraph-cli mcp pydantic-settings";
+
+/// Further modules that no distribution of [`ALONE`] brings, but for [`WITH_DOTENV`].
+const RARE: &str =
+    "IPython dotenv flask livekit neo4j playwright selenium slack_sdk streamlit supabase twilio";
 
 /// Those of [`STANDARD`] and [`SERVER`].
 static PROVIDED: LazyLock<HashSet<&str>> =
@@ -131,6 +135,11 @@ pub fn integration(module: &str) -> Option<Vec<String>> {
 /// Whether a distribution, with extras or without, brings no integration with it.
 pub fn brings_no_integration(distribution: &str, has_extras: bool) -> bool {
     has(ALONE, distribution) && !(has_extras && ["langchain", "rich"].contains(&distribution))
+}
+
+/// The distribution of `dotenv`, if one of [`ALONE`], with extras or without, may bring it.
+pub fn brought_dotenv(distribution: &str, has_extras: bool) -> Option<&'static str> {
+    (has_extras || has(WITH_DOTENV, distribution)).then_some("python-dotenv")
 }
 
 fn has(list: &str, module: &str) -> bool {

@@ -227,14 +227,19 @@ fn find_installed(context: &Context<'_>) -> Installed {
     locked.or_else(environment).or_else(listed).unwrap_or(Installed::Unknown)
 }
 
-/// The names of the requirements, if none of them brings integrations of the library with it.
+/// The names of the requirements, if none of them brings integrations of the library with it, and what they bring beside.
 fn listed(context: &Context<'_>) -> Option<BTreeSet<String>> {
-    let name = |text: &String| {
-        let name = requirement::name(text)?;
-        let has_extras = !requirement::extras(text).is_empty();
-        is_alone(&name, has_extras).then_some(name)
-    };
-    required_texts(context)?.iter().map(name).collect()
+    let mut names = BTreeSet::new();
+    for text in required_texts(context)? {
+        let name = requirement::name(&text)?;
+        let has_extras = !requirement::extras(&text).is_empty();
+        if !is_alone(&name, has_extras) {
+            return None;
+        }
+        names.extend(import_names::brought_dotenv(&name, has_extras).map(str::to_owned));
+        names.insert(name);
+    }
+    Some(names)
 }
 
 /// Whether a distribution, with extras or without, is known to bring nothing of the library but its core.

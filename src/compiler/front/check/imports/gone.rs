@@ -20,7 +20,6 @@ const CURRENT: &[&str] = &[
     "langchain-chroma",
     "langchain-classic",
     "langchain-cohere",
-    "langchain-community",
     "langchain-deepseek",
     "langchain-elasticsearch",
     "langchain-experimental",
