@@ -85,6 +85,8 @@ fn search_path(context: &Context<'_>) -> Vec<String> {
         let parent = flat.then(|| paths::parent(&local.path));
         ROOTS.iter().map(move |root| paths::join(&local.path, root)).chain(parent)
     });
+    // The working directory of the server is on the path, too.
+    let roots = roots.chain([".".to_owned()]);
     roots.filter(|root| context.files.is_directory(root)).collect()
 }
 
