@@ -9,7 +9,7 @@ mod distribution;
 #[cfg(feature = "system-tests")]
 mod fuzz;
 #[cfg(feature = "system-tests")]
-mod git_server;
+pub(crate) mod git_server;
 #[cfg(feature = "system-tests")]
 mod hostile;
 mod ignored;

@@ -28,12 +28,17 @@ pub fn request(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<BuildReq
 
 /// The path of the configuration in the build context.
 pub fn configuration_path(plan: &Plan) -> String {
-    paths::normalize(&format!("{}/{}", plan.context.project, plan.config.name))
+    in_context(plan, &plan.config.name)
 }
 
 /// The path of agent.lock in the build context.
 pub fn lock_path(plan: &Plan) -> String {
-    paths::normalize(&format!("{}/{NAME}", plan.context.project))
+    in_context(plan, NAME)
+}
+
+/// The path in the build context of the file `name` in the configuration's directory.
+fn in_context(plan: &Plan, name: &str) -> String {
+    paths::join(&plan.context.project, name)
 }
 
 /// Warns about a build context that is probably larger than intended.

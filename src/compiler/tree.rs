@@ -14,7 +14,7 @@ use crate::compiler::paths;
 /// The content of a file, or why it cannot be read; `None` if there is no file, or it is refused.
 type Content = Option<Result<Rc<[u8]>, String>>;
 
-/// What readers of one type made of files.
+/// Parsed files of one type, by path.
 type Parsed = Rc<Memo<Rc<dyn Any>>>;
 
 /// The files around a configuration, as they were when they were first asked for.

@@ -12,7 +12,7 @@ use crate::compiler::manifests::Broken;
 pub struct UnusableLock {
     /// Its path as for the configuration, with line and column if they are known.
     pub place: String,
-    /// What is wrong, as a fragment.
+    /// The mistake, as a fragment.
     pub message: String,
     /// The next step, if there is a special one.
     pub help: Option<String>,

@@ -28,7 +28,7 @@ pub(super) struct Former {
 /// A search for an image that differs from that of a build in the source only.
 pub(super) struct Search<'a> {
     pub(super) request: &'a BuildRequest,
-    /// What the image has to record.
+    /// The record that the image must have.
     pub(super) record: &'a SourceRecord,
     pub(super) access: &'a Access<'a>,
 }

@@ -14,11 +14,11 @@ pub struct Provenance<'a> {
     pub name: &'a str,
     /// The digest of the image there, `sha256:` and hexadecimal digits.
     pub digest: &'a str,
-    /// What the user decided, by name.
+    /// Parameters under the user's control, by name.
     pub external: Map<String, Value>,
-    /// What agentcli made of that, by name.
+    /// Parameters that agentcli sets, by name.
     pub internal: Map<String, Value>,
-    /// What the image was made from.
+    /// The resolved dependencies of the build.
     pub dependencies: Vec<Dependency>,
 }
 

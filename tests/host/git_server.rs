@@ -56,7 +56,7 @@ impl Repository {
     }
 }
 
-pub(super) fn git(directory: &Path, arguments: &[&str]) -> String {
+pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
     let mut git = Command::new("git");
     git.args(["-c", "user.name=test", "-c", "user.email=test@example.com"]).args(arguments);
     let output = git.current_dir(directory).output().unwrap();

@@ -1,8 +1,6 @@
 //! `agentcli build --push --provenance`: a statement in the registry of what an image was built from.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -10,20 +8,13 @@ use super::Copy;
 use super::push::Stage;
 use super::sbom::attached;
 use crate::engine::{hosts_for, try_docker};
+use crate::host::git_server::git;
 use crate::registry::{PASSWORD, Registry};
 
 const STATEMENT: &str = "application/vnd.in-toto+json";
 
 /// Values that no statement may have.
 const SECRETS: [&str; 4] = ["of-an-argument", "of-a-secret", "of-the-env", "of-the-remote"];
-
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]).args(arguments);
-    let output = command.current_dir(directory).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
 
 /// The statements about the image with this digest.
 fn statements(registry: &Registry, digest: &str) -> Vec<Value> {

@@ -18,7 +18,7 @@ use crate::live::{Reporter as _, relay};
 use crate::registry::{Attachment, base_digests};
 use crate::sbom::{Dependency, Provenance};
 
-/// What all images of a run have in common.
+/// The part of the statements that all images of a run share.
 pub(super) struct Definition {
     /// The path of the configuration in the context, its digest, and the server.
     parameters: Map<String, Value>,
@@ -26,7 +26,7 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    /// Of a project whose context is that of `request`. A note says why the statement names no commit.
+    /// Describes a project whose context is that of `request`. Notes why the statements name no commit, if they do not.
     pub(super) fn new(
         env: &mut Env,
         runtime: &Runtime,
@@ -61,19 +61,27 @@ impl Definition {
         former: Option<&str>,
     ) -> Result<(), Error> {
         let (engine_env, stop) = (printer.env.engine(), printer.env.stop.clone());
+        // All names have the same layers.
+        let Some(first) = images.first() else { return Ok(()) };
+        let (reach, events) = access(printer.env, &engine_env);
+        let bases = base_digests(&reach, first, &request.images, &stop);
+        let digests = runtime.block_on(relay(printer, events, bases))?;
+        note_uncertain(printer, &request.images, &digests);
+        let dependencies = self.dependencies(request, &digests, former);
+        let external = self.external(request, former.is_some());
         for (at, image) in images.iter().enumerate() {
             // Two tags of one repository.
             if images[..at].contains(image) {
                 continue;
             }
             let Some((name, digest)) = image.split_once('@') else { continue };
-            let (reach, events) = access(printer.env, &engine_env);
-            let bases = base_digests(&reach, image, &request.images, &stop);
-            let digests = runtime.block_on(relay(printer, events, bases))?;
-            note_uncertain(printer, &request.images, &digests);
-            let dependencies = self.dependencies(request, &digests, former);
-            let external = self.external(request, former.is_some());
-            let provenance = Provenance { name, digest, external, internal: internal(request), dependencies };
+            let provenance = Provenance {
+                name,
+                digest,
+                external: external.clone(),
+                internal: internal(request),
+                dependencies: dependencies.clone(),
+            };
             let (reach, events) = access(printer.env, &engine_env);
             let attachment = Attachment {
                 name: image,
@@ -88,7 +96,7 @@ impl Definition {
         Ok(())
     }
 
-    /// What the user decided. Values of labels are in the image, those of build arguments and secrets may be secret.
+    /// Parameters under the user's control. Values of labels are in the image, those of build arguments and secrets may be secret.
     fn external(&self, request: &BuildRequest, is_without_engine: bool) -> Map<String, Value> {
         let settings = &request.settings;
         let secrets = &settings.secrets;
@@ -134,7 +142,7 @@ fn note_uncertain(printer: &mut Printer<'_>, images: &[String], digests: &[Optio
     }
 }
 
-/// What agentcli made of the configuration: the Dockerfile, which has all steps.
+/// Parameters that agentcli sets: the digest of the Dockerfile, which has all steps.
 fn internal(request: &BuildRequest) -> Map<String, Value> {
     let file = request.context.extra.iter().find(|(path, _)| *path == request.dockerfile);
     let digest = file.map(|(_, text)| json!({ "sha256": hex::encode(Sha256::digest(text)) }));
