@@ -14,7 +14,7 @@ def roots(directory, prefix=""):
             if not os.path.exists(f"{entry.path}/__init__.py"):
                 yield from roots(entry.path, f"{name}.")
 
-def imports(code, package):
+def untyped(code):
     loaded, end = [], 0
     for step in dis.get_instructions(code):
         if step.offset < end:
@@ -24,9 +24,13 @@ def imports(code, package):
         elif step.opname.endswith("_IF_FALSE") and loaded[-1:] == ["TYPE_CHECKING"]:
             end = step.argval
         elif step.opname == "IMPORT_NAME":
-            level, names = loaded[-2:]
-            name = importlib.util.resolve_name("." * level + step.argval, package)
-            yield from [name, *(f"{name}.{part}" for part in names or ())]
+            yield step.argval, *loaded[-2:]
+
+def imports(code, package):
+    find = untyped if "TYPE_CHECKING" in code.co_names else dis._find_imports
+    for name, level, names in find(code):
+        name = importlib.util.resolve_name("." * level + name, package)
+        yield from [name, *(f"{name}.{part}" for part in names or ())]
 
 def compiled(module):
     path, package = os.path.join(LIBRARY, *module.split("."), "__init__.py"), module
