@@ -231,7 +231,7 @@ fn a_directory_on_the_import_path_hides_no_package() {
     let src: Vec<_> =
         files.into_iter().filter(|(path, _)| *path != "libs/shared/shared/__init__.py").collect();
     let src: Vec<_> = src.into_iter().chain([("libs/shared/src/shared/__init__.py", "")]).collect();
-    assert_eq!(plan(entries, &src).local.python.unwrap().path, [".", "libs"]);
+    assert_eq!(plan(entries, &src).local.python.unwrap().path, [".", "libs", "libs/shared/src"]);
 }
 
 #[test]

@@ -366,11 +366,15 @@ fn import_path(locals: &[Local], files: &Tree) -> Vec<String> {
             path.push(directory);
         }
     }
-    let is_hidden = |local: &&Local| {
-        let name = |directory: &String| paths::below(&local.path, directory)?.split('/').next();
-        let is_own = |name: &str| name != "." && files.is_directory(&paths::join(&local.path, name));
-        local.kind == LocalKind::Package && path.iter().filter_map(name).any(is_own)
+    let root = |local: &Local, name: &str| {
+        let mut roots = [".", "src"].iter().map(|root| paths::normalize(&paths::join(&local.path, root)));
+        roots.find(|root| name != "." && files.is_directory(&paths::join(root, name)))
     };
-    let hidden: Vec<String> = locals.iter().filter(is_hidden).map(|local| local.path.clone()).collect();
+    let hidden = |local: &Local| {
+        let mut names = path.iter().filter_map(|it| paths::below(&local.path, it)?.split('/').next());
+        names.find_map(|name| root(local, name))
+    };
+    let packages = locals.iter().filter(|local| local.kind == LocalKind::Package);
+    let hidden: Vec<String> = packages.filter_map(hidden).collect();
     path.into_iter().chain(hidden).collect()
 }
