@@ -115,20 +115,40 @@ pub(super) fn missing_directory(path: &str, manifest: &Table, files: &Tree) -> O
     if ["setup.py", "setup.cfg"].iter().any(|name| files.is_file(&paths::join(path, name))) {
         return None;
     }
-    let places = table(settings, &["package-dir"]);
-    let place = |name: &str| places.and_then(|places| string(places, name));
-    let directory = |package: String| {
-        let dots = package.match_indices('.').map(|(at, _)| at).rev();
-        let around = [package.len()].into_iter().chain(dots);
-        let named = around.into_iter().find_map(|at| Some((place(&package[..at])?, &package[at..])));
-        let (base, rest) = named.unwrap_or((place("").unwrap_or_else(|| ".".to_owned()), &package));
-        paths::normalize(&paths::join(&base, rest.replace('.', "/").trim_start_matches('/')))
-    };
-    let packages = strings(settings, "packages").into_iter().map(directory);
+    let packages = listed(settings).into_iter().map(|(_, directory)| directory);
     let roots = table(settings, &["packages", "find"]).map(|find| strings(find, "where")).unwrap_or_default();
     // What lies elsewhere may not be the project's to read.
     let mut inside = packages.chain(roots).filter(|name| !name.starts_with(".."));
     inside.find(|name| !files.is_directory(&paths::join(path, name)))
+}
+
+/// The packages of the project at `path` with their directories in it, if setuptools installs those that its settings list,
+/// and nothing else.
+pub(super) fn only_listed(path: &str, manifest: &Table, files: &Tree) -> Option<Vec<(String, String)>> {
+    let settings = table(manifest, &["tool", "setuptools"]).filter(|_| is_setuptools(manifest))?;
+    let has_more = ["py-modules", "ext-modules"].iter().any(|key| settings.contains_key(*key))
+        || ["setup.py", "setup.cfg"].iter().any(|name| files.is_file(&paths::join(path, name)));
+    (settings.get("packages")?.is_array() && !has_more).then(|| listed(settings))
+}
+
+/// The packages that the settings of setuptools list, and their directories.
+fn listed(settings: &Table) -> Vec<(String, String)> {
+    let places = table(settings, &["package-dir"]);
+    let place = |name: &str| places.and_then(|places| string(places, name));
+    let directory = |package: &str| {
+        let dots = package.match_indices('.').map(|(at, _)| at).rev();
+        let around = [package.len()].into_iter().chain(dots);
+        let named = around.into_iter().find_map(|at| Some((place(&package[..at])?, &package[at..])));
+        let (base, rest) = named.unwrap_or((place("").unwrap_or_else(|| ".".to_owned()), package));
+        paths::normalize(&paths::join(&base, rest.replace('.', "/").trim_start_matches('/')))
+    };
+    let packages = strings(settings, "packages").into_iter();
+    packages
+        .map(|package| {
+            let place = directory(&package);
+            (package, place)
+        })
+        .collect()
 }
 
 /// Whether hatchling finds the code of the project at `path` by the name `name`, if it has no settings.

@@ -7,6 +7,7 @@ use crate::compiler::files::Files;
 use crate::compiler::front::check::{Context, modules, written};
 use crate::compiler::front::reference::Located;
 use crate::compiler::manifests::dependency::LocalKind;
+use crate::compiler::manifests::package;
 use crate::compiler::manifests::requirement::{self, normalized_name};
 use crate::compiler::manifests::source_tree;
 use crate::compiler::manifests::symbols::{Import, Module};
@@ -28,17 +29,18 @@ pub(super) fn has(context: &Context<'_>, directory: &str, module: &str) -> bool 
 }
 
 /// The directories that modules are imported from, and the names of the requirements, if all are certain: no build backend
-/// selects code, and nothing changes the path.
+/// selects code but that which its settings list, and nothing changes the path.
 pub(super) struct SearchPath {
     roots: Vec<String>,
+    /// The packages that a build backend installs, and their directories.
+    packages: Vec<(String, String)>,
     requirements: Vec<String>,
 }
 
 impl SearchPath {
     pub(super) fn read(context: &Context<'_>, reached: &[Reached]) -> Option<Self> {
-        let is_built = context.directories().iter().any(|local| local.kind == LocalKind::Package);
         let is_set = context.variables().iter().any(|variable| variable.name == server::IMPORT_PATH);
-        if is_built || is_set || context.config.source.is_some() {
+        if is_set || context.config.source.is_some() {
             return None;
         }
         if reached.iter().any(|reached| changes_path(&reached.module)) {
@@ -46,7 +48,16 @@ impl SearchPath {
         }
         let texts = required_texts(context)?;
         let requirements = texts.iter().map(|text| requirement::name(text)).collect::<Option<_>>()?;
-        Some(Self { roots: modules::roots(context), requirements })
+        let mut roots = modules::roots(context);
+        let mut packages = Vec::new();
+        for local in context.directories().iter().filter(|local| local.kind == LocalKind::Package) {
+            let listed = package::listed_packages(local, context.files)?;
+            // Those with a dot lie in another package, or in the directory of their namespace.
+            let outer = listed.iter().filter(|(name, _)| !name.contains('.'));
+            roots.extend(outer.map(|(_, directory)| paths::parent(directory)));
+            packages.extend(listed);
+        }
+        Some(Self { roots, packages, requirements })
     }
 
     /// Reports the import of a module that only lies beside the file at `path`, or above it.
@@ -63,7 +74,7 @@ impl SearchPath {
         if self.finds(context, name) {
             return None;
         }
-        Some(report(located, path, module, import, &directory))
+        Some(self.report(located, path, module, import, &directory))
     }
 
     /// Reports the import of a file below the configuration by the names of the directories above it.
@@ -90,7 +101,33 @@ impl SearchPath {
         if self.finds(context, import.first()) {
             return None;
         }
-        Some(report(located, path, module, import, &vec![".."; level].join("/")))
+        Some(self.report(located, path, module, import, &vec![".."; level].join("/")))
+    }
+
+    fn report(
+        &self,
+        located: &Located,
+        path: &str,
+        module: &Module,
+        import: &Import,
+        directory: &str,
+    ) -> Diagnostic {
+        let name = import.first();
+        let message = format!(
+            "`{}` imports `{name}`, and its directory `{}` is not on the import path",
+            written(path),
+            written(directory)
+        );
+        let installed = self.packages.iter().find(|(_, place)| place == directory);
+        let is_below = directory.split('/').all(|part| part != "..");
+        let help = match installed {
+            Some((package, _)) => format!("import it as `{package}.{name}`"),
+            None if is_below => format!("import it as `{}.{name}`", directory.replace('/', ".")),
+            None => format!("list `{}` in `dependencies`", written(directory)),
+        };
+        let place = super::within(located);
+        let related = Related::new(path, module.text(), import.span.clone(), "imported here");
+        Diagnostic::new(&MODULE_NOT_ON_PATH, place, message).help(help).related(related)
     }
 
     /// Whether the module `name` is on the path, or may belong to a requirement.
@@ -98,24 +135,6 @@ impl SearchPath {
         self.roots.iter().any(|root| has(context, root, name))
             || self.requirements.contains(&normalized_name(name))
     }
-}
-
-fn report(located: &Located, path: &str, module: &Module, import: &Import, directory: &str) -> Diagnostic {
-    let name = import.first();
-    let message = format!(
-        "`{}` imports `{name}`, and its directory `{}` is not on the import path",
-        written(path),
-        written(directory)
-    );
-    let is_below = directory.split('/').all(|part| part != "..");
-    let help = if is_below {
-        format!("import it as `{}.{name}`", directory.replace('/', "."))
-    } else {
-        format!("list `{}` in `dependencies`", written(directory))
-    };
-    let place = super::within(located);
-    let related = Related::new(path, module.text(), import.span.clone(), "imported here");
-    Diagnostic::new(&MODULE_NOT_ON_PATH, place, message).help(help).related(related)
 }
 
 pub(super) static MODULE_NOT_ON_PATH: Rule = Rule {
