@@ -147,11 +147,11 @@ pub fn read_by_installation(local: &Local, files: &Tree) -> Vec<String> {
     paths.filter(|path| files.is_file(path)).collect()
 }
 
-/// The packages that a local package installs, with their directories relative to the configuration's, if its settings list
-/// all of them.
-pub fn listed_packages(local: &Local, files: &Tree) -> Option<Vec<(String, String)>> {
+/// The Python packages that a local package installs, with their directories relative to the configuration's, if its
+/// manifest tells all of them.
+pub fn installed_packages(local: &Local, files: &Tree) -> Option<Vec<(String, String)>> {
     let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
-    let packages = discovery::only_listed(&local.path, manifest, files)?.into_iter();
+    let packages = discovery::installed(&local.path, manifest, files)?.into_iter();
     Some(packages.map(|(name, place)| (name, paths::normalize(&paths::join(&local.path, &place)))).collect())
 }
 

@@ -122,10 +122,28 @@ pub(super) fn missing_directory(path: &str, manifest: &Table, files: &Tree) -> O
     inside.find(|name| !files.is_directory(&paths::join(path, name)))
 }
 
-/// The packages of the project at `path` with their directories in it, if setuptools installs those that its settings list,
-/// and nothing else.
-pub(super) fn only_listed(path: &str, manifest: &Table, files: &Tree) -> Option<Vec<(String, String)>> {
-    let settings = table(manifest, &["tool", "setuptools"]).filter(|_| is_setuptools(manifest))?;
+/// The packages of the project at `path` with their directories in it, if the backend installs them from there and nothing
+/// else.
+pub(super) fn installed(path: &str, manifest: &Table, files: &Tree) -> Option<Vec<(String, String)>> {
+    if is_setuptools(manifest) {
+        return installed_by_setuptools(path, manifest, files);
+    }
+    let hatch = table(manifest, &["tool", "hatch", "build"]);
+    let wheel = hatch.and_then(|it| table(it, &["targets", "wheel"]));
+    let moves =
+        |it: &Table| ["sources", "dev-mode-dirs", "force-include"].iter().any(|key| it.contains_key(*key));
+    if [hatch, wheel].into_iter().flatten().any(moves) {
+        return None;
+    }
+    let places = reach(path, manifest, files)?.into_iter();
+    Some(places.map(|place| (paths::file_name(&place).to_owned(), place)).collect())
+}
+
+fn installed_by_setuptools(path: &str, manifest: &Table, files: &Tree) -> Option<Vec<(String, String)>> {
+    if let Some(Discovered { packages, .. }) = discovered(path, manifest, files) {
+        return Some(packages.into_iter().map(|name| (name.clone(), name)).collect());
+    }
+    let settings = table(manifest, &["tool", "setuptools"])?;
     let has_more = ["py-modules", "ext-modules"].iter().any(|key| settings.contains_key(*key))
         || ["setup.py", "setup.cfg"].iter().any(|name| files.is_file(&paths::join(path, name)));
     (settings.get("packages")?.is_array() && !has_more).then(|| listed(settings))
@@ -289,6 +307,37 @@ mod tests {
             let files = Tree::new(MemoryFiles::new(tree.iter().map(|path| (*path, ""))));
             let found = reach(".", &read(text).unwrap(), &files).map(|it| it.join(" "));
             assert_eq!(found.as_deref(), reached, "{text}");
+        }
+    }
+
+    #[test]
+    fn manifests_tell_what_is_installed() {
+        let hatch = "[build-system]\nbuild-backend = 'hatchling.build'\n[tool.hatch.build.targets.wheel]\n";
+        let poetry = "[build-system]\nbuild-backend = 'poetry.core.masonry.api'\n[tool.poetry]\n";
+        let setuptools = "[tool.setuptools]\n";
+        let files = Tree::new(MemoryFiles::new([("app/__init__.py", "")]));
+        for (start, text, expected) in [
+            ("", "", Some("app=app")),
+            (setuptools, "packages = ['app', 'app.x']", Some("app=app app.x=app/x")),
+            (
+                setuptools,
+                "packages = ['a', 'a.b', 'c']\npackage-dir = {a = 'src/d', '' = 'lib'}",
+                Some("a=src/d a.b=src/d/b c=lib/c"),
+            ),
+            (setuptools, "packages = ['app']\npy-modules = ['x']", None),
+            (setuptools, "packages.find = {}", None),
+            (hatch, "packages = ['src/app']", Some("app=src/app")),
+            (hatch, "packages = ['src/app']\nsources = ['src/app']", None),
+            (hatch, "packages = ['src/app']\ndev-mode-dirs = ['src/app']", None),
+            (poetry, "packages = [{include = 'app', from = 'src'}]", Some("app=src/app")),
+            (poetry, "", None),
+        ] {
+            let manifest = read(&format!("{start}{text}")).unwrap();
+            let found = installed(".", &manifest, &files);
+            let found = found.map(|all| {
+                all.iter().map(|(name, place)| format!("{name}={place}")).collect::<Vec<_>>().join(" ")
+            });
+            assert_eq!(found.as_deref(), expected, "{start}{text}");
         }
     }
 

@@ -1,6 +1,8 @@
 //! Modules of the project that Python does not find: they lie beside the file that imports them, in a directory that is
 //! not on the import path of the image.
 
+use std::rc::Rc;
+
 use super::reached::Reached;
 use super::{ancestors, required_texts};
 use crate::compiler::files::Files;
@@ -10,7 +12,7 @@ use crate::compiler::manifests::dependency::LocalKind;
 use crate::compiler::manifests::package;
 use crate::compiler::manifests::requirement::{self, normalized_name};
 use crate::compiler::manifests::source_tree;
-use crate::compiler::manifests::symbols::{Import, Module};
+use crate::compiler::manifests::symbols::{Definition, Import, Module};
 use crate::compiler::{paths, server};
 use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
 
@@ -28,8 +30,8 @@ pub(super) fn has(context: &Context<'_>, directory: &str, module: &str) -> bool 
     context.files.is_file(&format!("{path}.py")) || source_tree::has_python(&path, context.files)
 }
 
-/// The directories that modules are imported from, and the names of the requirements, if all are certain: no build backend
-/// selects code but that which its settings list, and nothing changes the path.
+/// The directories that modules are imported from, and the names of the requirements, if all are certain: manifests tell
+/// the code that build backends select, and nothing changes the path.
 pub(super) struct SearchPath {
     roots: Vec<String>,
     /// The packages that a build backend installs, and their directories.
@@ -51,11 +53,11 @@ impl SearchPath {
         let mut roots = modules::roots(context);
         let mut packages = Vec::new();
         for local in context.directories().iter().filter(|local| local.kind == LocalKind::Package) {
-            let listed = package::listed_packages(local, context.files)?;
+            let installed = package::installed_packages(local, context.files)?;
             // Those with a dot lie in another package, or in the directory of their namespace.
-            let outer = listed.iter().filter(|(name, _)| !name.contains('.'));
+            let outer = installed.iter().filter(|(name, _)| !name.contains('.'));
             roots.extend(outer.map(|(_, directory)| paths::parent(directory)));
-            packages.extend(listed);
+            packages.extend(installed);
         }
         Some(Self { roots, packages, requirements })
     }
@@ -63,7 +65,7 @@ impl SearchPath {
     /// Reports the import of a module that only lies beside the file at `path`, or above it.
     pub(super) fn check(
         &self,
-        context: &Context<'_>,
+        context: &mut Context<'_>,
         located: &Located,
         path: &str,
         module: &Module,
@@ -71,7 +73,7 @@ impl SearchPath {
     ) -> Option<Diagnostic> {
         let name = import.first();
         let directory = ancestors(path).into_iter().find(|directory| has(context, directory, name))?;
-        if self.finds(context, name) {
+        if self.finds(context, name) || !is_meant(context, &directory, import) {
             return None;
         }
         Some(self.report(located, path, module, import, &directory))
@@ -135,6 +137,20 @@ impl SearchPath {
         self.roots.iter().any(|root| has(context, root, name))
             || self.requirements.contains(&normalized_name(name))
     }
+}
+
+/// Whether the module in `directory` has something of what is imported. Otherwise another one of this name is meant, which
+/// a requirement of a requirement may bring.
+fn is_meant(context: &mut Context<'_>, directory: &str, import: &Import) -> bool {
+    let place = paths::normalize(&paths::join(directory, &import.module.replace('.', "/")));
+    let modules = modules::files_of(directory, &import.module).map(|file| context.module(&file));
+    let defines =
+        |module: &Rc<Module>, name: &str| !matches!(module.define(name), Definition::Missing { .. });
+    let has = |name: &String| {
+        let has_file = modules.iter().flatten().any(|module| defines(module, name));
+        name == "*" || has_file || modules::has_entry(context, &place, name)
+    };
+    import.names.is_empty() || import.names.iter().any(has)
 }
 
 pub(super) static MODULE_NOT_ON_PATH: Rule = Rule {
