@@ -208,6 +208,7 @@ pub const REQUIREMENTS: &[(&str, &str)] = &[
 /// they were resolved together with [`REQUIREMENTS`], by what they publish (2026-11). No versions are
 /// all.
 pub const EXCLUDING: &[(&str, &str, &str)] = &[
+    ("copilotkit", "<0.1.85", "langgraph-sdk"),
     ("fastapi", "<0.133", "starlette"),
     ("google-api-core", ">=2.8.1,<2.24.2", "protobuf"),
     ("google-generativeai", "", "protobuf"),

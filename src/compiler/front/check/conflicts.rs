@@ -2,7 +2,6 @@
 
 mod replaced;
 
-use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -149,12 +148,8 @@ fn in_local(context: &Context<'_>, local: &Local, environments: &[Environment]) 
     if text.contains("override-dependencies") {
         return Vec::new();
     }
-    // A lock file is installed without resolving, and without the packages that the server keeps at its own versions.
-    let is_locked =
-        LazyCell::new(|| workspace::beside(local, context.config, files).is_some_and(|found| found.is_ok()));
-    let is_reported = |it: &Excluded| !it.is_indirect() || it.others.is_none() || !*is_locked;
     let finding = |requirement: &String| {
-        let excluded = Excluded::find(requirement, environments).filter(is_reported)?;
+        let excluded = Excluded::find(requirement, environments)?;
         let span = span(&text, requirement, &excluded.name);
         Some(conflict(local, Related::new(&path, &text, span, excluded.label()), &excluded))
     };
