@@ -160,13 +160,7 @@ fn listed(settings: &Table) -> Vec<(String, String)> {
         let (base, rest) = named.unwrap_or((place("").unwrap_or_else(|| ".".to_owned()), package));
         paths::normalize(&paths::join(&base, rest.replace('.', "/").trim_start_matches('/')))
     };
-    let packages = strings(settings, "packages").into_iter();
-    packages
-        .map(|package| {
-            let place = directory(&package);
-            (package, place)
-        })
-        .collect()
+    strings(settings, "packages").into_iter().map(|package| (package.clone(), directory(&package))).collect()
 }
 
 /// Whether hatchling finds the code of the project at `path` by the name `name`, if it has no settings.
