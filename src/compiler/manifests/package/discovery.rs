@@ -112,12 +112,12 @@ fn is_identifier(name: &str) -> bool {
 /// The first directory that the settings of setuptools name, and that does not exist.
 pub(super) fn missing_directory(path: &str, manifest: &Table, files: &Tree) -> Option<String> {
     let settings = table(manifest, &["tool", "setuptools"]).filter(|_| is_setuptools(manifest))?;
-    if ["setup.py", "setup.cfg"].iter().any(|name| files.is_file(&paths::join(path, name))) {
+    if has_setup_file(path, files) {
         return None;
     }
     let packages = listed(settings).into_iter().map(|(_, directory)| directory);
     let roots = table(settings, &["packages", "find"]).map(|find| strings(find, "where")).unwrap_or_default();
-    // What lies elsewhere may not be the project's to read.
+    // A directory outside of the project may be one that must not be read.
     let mut inside = packages.chain(roots).filter(|name| !name.starts_with(".."));
     inside.find(|name| !files.is_directory(&paths::join(path, name)))
 }
@@ -144,9 +144,14 @@ fn installed_by_setuptools(path: &str, manifest: &Table, files: &Tree) -> Option
         return Some(packages.into_iter().map(|name| (name.clone(), name)).collect());
     }
     let settings = table(manifest, &["tool", "setuptools"])?;
-    let has_more = ["py-modules", "ext-modules"].iter().any(|key| settings.contains_key(*key))
-        || ["setup.py", "setup.cfg"].iter().any(|name| files.is_file(&paths::join(path, name)));
-    (settings.get("packages")?.is_array() && !has_more).then(|| listed(settings))
+    let has_more = ["py-modules", "ext-modules"].iter().any(|key| settings.contains_key(*key));
+    let is_told = settings.get("packages")?.is_array() && !has_more && !has_setup_file(path, files);
+    is_told.then(|| listed(settings))
+}
+
+/// Whether the project at `path` has settings of setuptools outside of its pyproject.toml.
+fn has_setup_file(path: &str, files: &Tree) -> bool {
+    ["setup.py", "setup.cfg"].iter().any(|name| files.is_file(&paths::join(path, name)))
 }
 
 /// The packages that the settings of setuptools list, and their directories.
