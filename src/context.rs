@@ -51,7 +51,7 @@ pub struct Entry {
     pub path: PathBuf,
     /// Its kind.
     pub kind: Kind,
-    /// The permission bits, set-user-id and the like among them.
+    /// The permission bits: 0o755 for directories and executable files, 0o644 for other files, 0o777 for links.
     pub mode: u32,
 }
 

@@ -9,15 +9,18 @@ use super::{Context, Entry, Error, Kind, Listing};
 use crate::compiler::front::without_env::without_env_values;
 use crate::compiler::manifests::dockerignore::Trail;
 
-/// The permission bits of a file that does not come from the disk.
-const EXTRA_MODE: u32 = 0o644;
+/// Permission bits, of which only those count that git keeps: images do not depend on the umask of a checkout, nor on that
+/// of the CI service that makes it.
+const FILE_MODE: u32 = 0o644;
+const EXECUTABLE_MODE: u32 = 0o755;
+const LINK_MODE: u32 = 0o777;
 
 /// Lists the entries of `context`, sorted by path bytes, so that a directory precedes its contents.
 pub(super) fn list(context: &Context) -> Result<Listing, Error> {
     let extra = context.extra.iter().map(|(path, contents)| Entry {
         path: PathBuf::from(path),
         kind: Kind::Extra(contents.clone()),
-        mode: EXTRA_MODE,
+        mode: FILE_MODE,
     });
     let mut walk = Walk {
         context,
@@ -74,12 +77,12 @@ impl Walk<'_> {
         if self.context.configurations.iter().any(|it| *it == name) {
             let bytes = fs::read(child.path()).map_err(read)?;
             let emptied = without_env_values(&String::from_utf8_lossy(&bytes)).map(String::into_bytes);
-            self.entries.push(Entry { path, kind: Kind::Extra(emptied.unwrap_or(bytes)), mode: EXTRA_MODE });
+            self.entries.push(Entry { path, kind: Kind::Extra(emptied.unwrap_or(bytes)), mode: FILE_MODE });
             return Ok(true);
         }
         let metadata = child.metadata().map_err(read)?;
         let Some(kind) = kind(child, &metadata)? else { return Ok(false) };
-        self.entries.push(Entry { path, kind, mode: mode(&metadata) });
+        self.entries.push(Entry { path, mode: mode(&kind, &metadata), kind });
         Ok(true)
     }
 }
@@ -109,14 +112,23 @@ fn kind(child: &fs::DirEntry, metadata: &Metadata) -> Result<Option<Kind>, Error
     })
 }
 
-#[cfg(unix)]
-pub(super) fn mode(metadata: &Metadata) -> u32 {
-    use std::os::unix::fs::MetadataExt as _;
-    metadata.mode() & 0o7777
+fn mode(kind: &Kind, metadata: &Metadata) -> u32 {
+    match kind {
+        Kind::Directory => EXECUTABLE_MODE,
+        Kind::Link(_) => LINK_MODE,
+        Kind::File(_) | Kind::Extra(_) if is_executable(metadata) => EXECUTABLE_MODE,
+        Kind::File(_) | Kind::Extra(_) => FILE_MODE,
+    }
 }
 
-/// On systems without permission bits, everything is executable, as with Docker.
+#[cfg(unix)]
+fn is_executable(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.mode() & 0o100 != 0
+}
+
+/// On systems without permission bits, every file is executable, as with Docker.
 #[cfg(not(unix))]
-pub(super) fn mode(_: &Metadata) -> u32 {
-    0o755
+fn is_executable(_: &Metadata) -> bool {
+    true
 }

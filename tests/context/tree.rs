@@ -65,8 +65,10 @@ fn everything_a_tree_can_hold() {
     fs::write(root.join("deep").join(&long).join("file"), "long").unwrap();
     fs::write(root.join(odd), "odd").unwrap();
     fs::write(root.join("empty"), "").unwrap();
+    fs::set_permissions(root.join("empty"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(root.join("deep"), fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(root.join("run.sh"), "#!/bin/sh").unwrap();
-    fs::set_permissions(root.join("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();
+    fs::set_permissions(root.join("run.sh"), fs::Permissions::from_mode(0o700)).unwrap();
     fs::hard_link(root.join("run.sh"), root.join("same.sh")).unwrap();
     symlink("/etc/passwd", root.join("outside")).unwrap();
     symlink("nowhere", root.join("dangling")).unwrap();
@@ -84,7 +86,9 @@ fn everything_a_tree_can_hold() {
     is(&Path::new("deep").join(&long), tar::EntryType::Directory, b"");
     is(&Path::new("deep").join(&long).join("file"), tar::EntryType::Regular, b"long");
     is(Path::new("same.sh"), tar::EntryType::Regular, b"#!/bin/sh");
-    assert_eq!(found[Path::new("run.sh")].1, 0o750);
+    for (path, mode) in [("empty", 0o644), ("run.sh", 0o755), ("deep", 0o755), ("outside", 0o777)] {
+        assert_eq!(found[Path::new(path)].1, mode, "{path}");
+    }
     assert_eq!(found[Path::new("outside")].2, Some(PathBuf::from("/etc/passwd")));
     assert_eq!(found[Path::new("dangling")].2, Some(PathBuf::from("nowhere")));
     assert_eq!(found[Path::new("directory")].2, Some(PathBuf::from("deep")));

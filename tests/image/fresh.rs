@@ -116,10 +116,11 @@ fn what_is_unchanged_is_not_built() {
 }
 
 #[test]
-fn times_do_not_count_but_contents_modes_and_links_do() {
+fn times_and_the_umask_do_not_count_but_contents_modes_and_links_do() {
     each("inputs", |project, id| {
         let graph = project.path("src/hello/graph.py");
         File::options().append(true).open(&graph).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        fs::set_permissions(&graph, Permissions::from_mode(0o600)).unwrap();
         assert_eq!(project.is_up_to_date(), id);
 
         let text = fs::read_to_string(&graph).unwrap();
@@ -128,7 +129,7 @@ fn times_do_not_count_but_contents_modes_and_links_do() {
         assert_ne!(edited, id);
         assert_eq!(project.is_up_to_date(), edited);
 
-        fs::set_permissions(&graph, Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(&graph, Permissions::from_mode(0o700)).unwrap();
         let executable = project.builds();
         assert_ne!(executable, edited);
 
