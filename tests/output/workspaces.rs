@@ -56,7 +56,9 @@ fn the_lock_file_of_the_root_is_installed() {
         has(&plan, "COPY apps/agent/package.json /deps/app/apps/agent/");
         has(&plan, "COPY packages/shared/package.json /deps/app/packages/shared/");
         in_order(&plan, "WORKDIR /deps/app RUN", install);
-        in_order(&plan, &format!(" {install} WORKDIR /deps/app/apps/agent"), "COPY . /deps/app/");
+        let back = "WORKDIR /deps/app/apps/agent # server settings";
+        in_order(&plan, &format!(" {install} "), back);
+        in_order(&plan, back, "COPY . /deps/app/");
         let project = plan.local.javascript.unwrap().project.unwrap();
         assert_eq!((project.root.as_str(), project.install.join(" ").as_str()), ("../..", here));
         for file in ["../../package.json", "package.json", "../../packages/shared/package.json"] {
@@ -203,7 +205,7 @@ fn only_what_the_package_needs_is_installed() {
             "{}",
             pnpm,
             ("pnpm-workspace.yaml", &format!("{PNPM}\nnodeLinker: hoisted")),
-            "pnpm i --frozen-lockfile\n",
+            "pnpm i --frozen-lockfile \\\n",
             true,
         ),
         (NPM, ("yarn.lock", ""), ("x", ""), "yarn install --frozen-lockfile", true),

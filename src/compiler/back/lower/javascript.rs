@@ -88,7 +88,8 @@ fn install(input: &Input<'_>, installation: &Installation, why: &str, build: &mu
     }
     let mut mounts = vec![Mount::Cache { target: installation.manager.cache.to_owned() }];
     mounts.extend(npm_secrets::mounts(input));
-    let commands = vec![Command::Shell(installation.command())];
+    let tidy = installation.manager.without_time.map(str::to_owned);
+    let commands = [installation.command()].into_iter().chain(tidy).map(Command::Shell).collect();
     build.step("/graphs", why, Action::Run { mounts, commands });
     if is_elsewhere {
         build.step("/graphs", why, Action::Workdir { path: input.layout.project.clone() });
