@@ -92,20 +92,25 @@ fn the_server_of_the_image_wins_over_a_lock_and_what_it_replaces_is_named() {
                     { name = \"langgraph-api\", specifier = \"==0.16.5\" },";
     let changes = [("{ name = \"tabulate\" },", named), ("requires-dist = [", required)];
     edit("uv.lock", &changes, &format!("{OLD}{SERVER}"));
-    for installer in ["uv", "pip"] {
-        for host in hosts_for(installer) {
-            project.configure(&json!({ "pip_installer": installer }));
+    for (name, key, value) in [
+        ("uv", "dependencies", json!(["."])),
+        ("pip", "dependencies", json!(["."])),
+        ("source", "source", json!({ "kind": "uv", "root": "." })),
+    ] {
+        let installer = if name == "pip" { "pip" } else { "uv" };
+        let graphs = json!({ "agent": "./src/agent/graph.py:graph" });
+        let config = json!({ "graphs": graphs, "pip_installer": installer, key: value });
+        fs::write(project.directory.path().join("agent.json"), config.to_string()).unwrap();
+        for host in hosts_for(name) {
             let built = project.build(&host, "agentcli-test-replaced", &without_cache("replaced"));
             assert_eq!(built.code, 0, "{}{}", built.out, built.err);
             let warning = built.err.lines().find(|line| line.starts_with("warning: ")).unwrap_or_default();
             let text = "warning: the server needs other versions than the lock file has, and the image has these: jsonpatch 1.";
-            assert!(
-                warning.starts_with(text) && warning.ends_with(" (locked: 1.32)"),
-                "{installer}: {}",
-                built.err
-            );
+            let names_it = warning.starts_with(text) && warning.ends_with(" (locked: 1.32)");
+            assert!(names_it, "{name}: {}", built.err);
+            // The requirements of a `source` are those of its lock file, without the server.
             let note = "note: `langgraph-api==0.16.5` does not change the server: the image has its own";
-            assert!(built.err.contains(note), "{installer}: {}", built.err);
+            assert_eq!(built.err.contains(note), name != "source", "{}", built.err);
         }
     }
 }

@@ -88,7 +88,7 @@ impl Groups {
         if self.is_empty() {
             return Vec::new();
         }
-        let is_required = !input.resolved.pins.is_empty();
+        let is_required = input.resolved.locks().next().is_some();
         if is_required {
             let arguments = ["-r", SERVER].map(str::to_owned);
             self.groups.values_mut().for_each(|group| group.extend_from_slice(&arguments));

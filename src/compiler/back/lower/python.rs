@@ -90,6 +90,8 @@ fn groups(input: &Input<'_>, build: &mut Build) -> Groups {
     let resolved = input.resolved;
     let mut groups = Groups::default();
     if resolved.locked.is_some() {
+        // Only what the server requires.
+        groups.add(input, None, []);
         return groups;
     }
     let own = if resolved.requirements.is_empty() { None } else { settings(input, ".", build) };
