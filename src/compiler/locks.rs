@@ -77,7 +77,7 @@ pub fn pinned(
         None => {
             for local in Closure::of_directories(config.entries(), files).locals {
                 let beside = workspace::beside(&local, config, files).filter(|_| !no_lock);
-                found.extend(beside.and_then(Result::ok).iter().flat_map(of_lock));
+                found.extend(beside.and_then(Result::ok).iter().flat_map(|locked| of_lock(locked)));
                 for part in requirements_txt::parts(&local.path, files) {
                     found.extend(of_requirements(&part));
                 }

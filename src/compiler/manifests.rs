@@ -36,6 +36,7 @@ pub mod workspace;
 pub mod yaml;
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use globset::{Glob, GlobBuilder, GlobSet};
 
@@ -106,6 +107,16 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// The content of the file at `path`, which must be UTF-8, without a byte order mark; `None` if there is no such file.
 pub fn text(path: &str, files: &Tree) -> Option<Result<String, Broken>> {
     Some(files.content(path)?.map_err(|why| Broken::new(0..0, why)).and_then(utf8))
+}
+
+/// What `read` makes of that content: computed once for each type.
+pub fn parsed<T: 'static>(
+    path: &str,
+    read: impl FnOnce(&str) -> Result<T, Broken>,
+    files: &Tree,
+) -> Option<Result<Rc<T>, Broken>> {
+    let parsed = files.parsed(path, || Some(text(path, files)?.and_then(|text| read(&text)).map(Rc::new)));
+    (*parsed).clone()
 }
 
 /// The content of the file at `path` for excerpts: the span of a [`Broken`] lies in it. Passwords in URLs are masked.

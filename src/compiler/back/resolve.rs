@@ -1,5 +1,7 @@
 //! Config → [`Resolved`]: the decisions that the image and `dev` share, made once.
 
+use std::rc::Rc;
+
 use crate::compiler::files::Files;
 use crate::compiler::front::base_image::{self, BaseImage};
 use crate::compiler::front::config::{Config, Variant};
@@ -261,7 +263,7 @@ fn pinned(image: BaseImage, options: &Options) -> BaseImage {
 /// The packages of the lock files beside `locals`.
 fn pins(locals: &[Local], config: &Config, files: &Tree) -> Vec<Pins> {
     let beside = |local: &Local| {
-        let mut locked = workspace::beside(local, config, files)?.ok()?;
+        let mut locked = Rc::unwrap_or_clone(workspace::beside(local, config, files)?.ok()?);
         let removed = locked.remove_conflicts(config);
         Some(Pins { index: local.index, locked, removed })
     };

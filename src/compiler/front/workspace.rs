@@ -4,6 +4,7 @@
 mod beside;
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::str::FromStr;
 
 use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
@@ -26,7 +27,7 @@ pub struct Workspace<'a> {
     /// The Python version of the server, major.minor.
     pub python: String,
     /// The content of the lock file.
-    pub lock: Lock,
+    pub lock: Rc<Lock>,
 }
 
 /// The packages that are installed for a target.
@@ -62,8 +63,8 @@ impl Locked {
     }
 
     /// The names of the packages, with their versions.
-    pub fn versions(self) -> impl Iterator<Item = (String, Option<String>)> {
-        self.packages.into_iter().map(|it| (it.package.name, it.package.version))
+    pub fn versions(&self) -> impl Iterator<Item = (String, Option<String>)> {
+        self.packages.iter().map(|it| (it.package.name.clone(), it.package.version.clone()))
     }
 
     /// The indexes of packages that do not come from the default one.
@@ -99,8 +100,7 @@ impl<'a> Workspace<'a> {
     /// The workspace of `source`; `None` if the configuration has none, or there is no lock file.
     pub fn read(config: &'a Config, files: &'a Tree) -> Option<Result<Self, Broken>> {
         let source = config.source.as_ref()?;
-        let text = manifests::text(&lock_file(source), files)?;
-        let lock = text.and_then(|text| uv_lock::read(&text));
+        let lock = manifests::parsed(&lock_file(source), uv_lock::read, files)?;
         let python = python(config).unwrap_or_else(|| server::DEFAULT_PYTHON.to_owned());
         Some(lock.map(|lock| Self { source, files, python, lock }))
     }

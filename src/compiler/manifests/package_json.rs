@@ -40,8 +40,8 @@ pub struct Manifest(Rc<Value>);
 /// Reads that of `directory`, if it has one.
 pub fn find(directory: &str, files: &Tree) -> Option<Result<Manifest, Unreadable>> {
     let path = paths::join(directory, NAME);
-    let parsed = files.parsed(&path, || Some(super::text(&path, files)?.and_then(|text| read(&text))));
-    Some(Option::clone(&parsed)?.map_err(|broken| Unreadable { path, broken }))
+    let manifest = super::parsed(&path, read, files)?.map(Rc::unwrap_or_clone);
+    Some(manifest.map_err(|broken| Unreadable { path, broken }))
 }
 
 /// Reads the content of a `package.json`, which is strict JSON.

@@ -44,8 +44,8 @@ impl Tracked {
         let mut manifests = Manifests::default();
         let mut unreadable = |path: String, broken| self.unreadable.push(Unreadable { path, broken });
         let lock = paths::join(directory, uv_lock::NAME);
-        match super::text(&lock, files).map(|text| uv_lock::read(&text?)) {
-            Some(Ok(lock)) => manifests.locked = lock.packages,
+        match super::parsed(&lock, uv_lock::read, files) {
+            Some(Ok(lock)) => manifests.locked.clone_from(&lock.packages),
             Some(Err(broken)) => unreadable(lock, broken),
             None => {}
         }

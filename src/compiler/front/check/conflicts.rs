@@ -160,12 +160,12 @@ fn in_local(context: &Context<'_>, local: &Local, environments: &[Environment]) 
 /// Packages that a lock file has for others, and of which no version works beside the server.
 fn in_lock(context: &Context<'_>, local: &Local, environments: &[Environment]) -> Vec<Diagnostic> {
     let Some(Ok(locked)) = workspace::beside(local, context.config, context.files) else { return Vec::new() };
-    let (path, text) = (locked.file.clone(), manifests::excerpt(&locked.file, context.files));
     let finding = |(name, _): (String, Option<String>)| {
         let excluded = Excluded::find(&name, environments).filter(Excluded::is_indirect)?;
+        let text = manifests::excerpt(&locked.file, context.files);
         let quoted = format!("\"{name}\"");
         let start = text.find(&format!("name = {quoted}")).map_or(0, |at| at + "name = ".len());
-        let related = Related::new(&path, &text, start..start + quoted.len(), excluded.label());
+        let related = Related::new(&locked.file, &text, start..start + quoted.len(), excluded.label());
         Some(conflict(local, related, &excluded))
     };
     locked.versions().filter_map(finding).collect()

@@ -1,5 +1,6 @@
 //! Lock files beside the manifests of local dependencies.
 
+use std::rc::Rc;
 use std::str::FromStr;
 
 use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
@@ -32,6 +33,7 @@ pub fn lock_beside(local: &Local, files: &Tree) -> Option<&'static Format> {
 }
 
 /// A lock file that is not used.
+#[derive(Clone)]
 pub struct Unused {
     /// Why, as a lowercase fragment.
     pub why: String,
@@ -51,21 +53,35 @@ pub fn included_python(lock: &Lock) -> Option<String> {
     all.find(|version| lock.includes_python(version))
 }
 
+/// The packages of a lock file, or why they are not used.
+type Used = Option<Result<Rc<Locked>, Unused>>;
+
 /// The packages of that lock file, or why they are not used and how to fix it; `None` if there is no lock file, or
 /// the Python version is not known.
-pub fn beside(local: &Local, config: &Config, files: &Tree) -> Option<Result<Locked, Unused>> {
+pub fn beside(local: &Local, config: &Config, files: &Tree) -> Used {
+    struct Known {
+        python: String,
+        used: Used,
+    }
     let python = python(config)?;
     let format = lock_beside(local, files)?;
-    let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
     let file = paths::join(&local.path, format.name);
-    let lock = manifests::text(&file, files)?.and_then(|text| (format.read)(&text));
-    let broken = |Broken { message, help, .. }| match help {
-        Some(_) => Unused { why: message, help },
-        None => Unused { why: format!("it is invalid: {message}"), help },
+    let read = || used(local, format, &file, &python, files);
+    let known = files.parsed(&file, || Known { python: python.clone(), used: read() });
+    if known.python == python { known.used.clone() } else { read() }
+}
+
+fn used(local: &Local, format: &Format, file: &str, python: &str, files: &Tree) -> Used {
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
+    let lock = match manifests::parsed(file, format.read, files)? {
+        Ok(lock) => lock,
+        Err(Broken { message, help: None, .. }) => {
+            return Some(Err(format!("it is invalid: {message}").into()));
+        }
+        Err(Broken { message, help, .. }) => return Some(Err(Unused { why: message, help })),
     };
-    let found = |lock: Lock| locked(&lock, &local.path, manifest, python, files);
-    let locked = lock.map_err(broken).and_then(found);
-    Some(locked.map(|locked| Locked { file, ..locked }))
+    let locked = locked(&lock, &local.path, manifest, python.to_owned(), files);
+    Some(locked.map(|locked| Rc::new(Locked { file: file.to_owned(), ..locked })))
 }
 
 /// The packages for the project in `directory`, which has this manifest.
