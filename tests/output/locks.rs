@@ -167,9 +167,13 @@ fn a_fork_constrains_only_its_python_version() {
 }
 
 #[test]
-fn the_server_of_a_lock_is_not_installed() {
+fn the_server_that_requirements_name_is_not_installed() {
     let names = ["idna", "langgraph-api", "langgraph-runtime-inmem"].map(str::to_owned);
     let tables: String = names.iter().map(|name| table(name, PUBLIC, "")).collect();
+    let unlocked = plan(DEPENDENCIES, &names, &tables, &Options { no_lock: true, ..Options::default() });
+    let text = dockerfile(&unlocked);
+    assert!(text.contains("-c /api/constraints.txt idna \\\n"), "{text}");
+    assert_eq!(unlocked.notes.len(), 2, "{:?}", unlocked.notes);
     for config in [SOURCE, DEPENDENCIES] {
         let text = dockerfile(&plan(config, &names, &tables, &Options::default()));
         assert!(text.contains("idna==1.0"), "{text}");

@@ -1,23 +1,16 @@
 //! Requirements of the project that name the server, which the image has at a version of its own.
 
-use crate::compiler::back::lower::{Build, Input};
+use crate::compiler::back::lower::Build;
 use crate::compiler::manifests::requirement;
 use crate::compiler::server::{DISTRIBUTIONS, LOCAL_TOOL};
 
-/// The requirements without the server's own packages. Only with a lock file, where the image's server is one of the
-/// requirements: the installer would refuse another version of it. Else it is restored.
-pub(super) fn without<'a>(
-    input: &Input<'_>,
-    all: impl IntoIterator<Item = &'a String>,
-    build: &mut Build,
-) -> Vec<String> {
-    all.into_iter().filter_map(|text| kept(input, text, build)).collect()
+/// The requirements without the server's own packages: another version than the image has is not installed anyway, and may
+/// not fit the versions that the image's server requires.
+pub(super) fn without<'a>(all: impl IntoIterator<Item = &'a String>, build: &mut Build) -> Vec<String> {
+    all.into_iter().filter_map(|text| kept(text, build)).collect()
 }
 
-fn kept(input: &Input<'_>, text: &str, build: &mut Build) -> Option<String> {
-    if input.resolved.pins.is_empty() {
-        return Some(text.to_owned());
-    }
+fn kept(text: &str, build: &mut Build) -> Option<String> {
     let kept = foreign(text);
     if kept.as_deref() != Some(text) {
         let note = format!("`{text}` does not change the server: the image has its own");

@@ -95,14 +95,14 @@ fn groups(input: &Input<'_>, build: &mut Build) -> Groups {
         return groups;
     }
     let own = if resolved.requirements.is_empty() { None } else { settings(input, ".", build) };
-    for requirement in own_server::without(input, &resolved.requirements, build) {
+    for requirement in own_server::without(&resolved.requirements, build) {
         groups.require(input, own.as_ref(), &requirement);
     }
     let indexed = indexed(input, build);
     for project in resolved.projects() {
         let is_indexed = |text: &str| requirement::name(text).is_some_and(|name| indexed.contains(&name));
         let others = project.requirements.iter().flatten().filter(|text| !is_indexed(text));
-        for requirement in own_server::without(input, others, build) {
+        for requirement in own_server::without(others, build) {
             groups.require(input, project.settings.as_ref(), &requirement);
         }
     }
@@ -110,7 +110,7 @@ fn groups(input: &Input<'_>, build: &mut Build) -> Groups {
         let settings = settings(input, &paths::parent(&file.path), build);
         match &file.others {
             Some(others) => {
-                for requirement in own_server::without(input, others, build) {
+                for requirement in own_server::without(others, build) {
                     groups.require(input, settings.as_ref(), &requirement);
                 }
             }
