@@ -138,7 +138,7 @@ pub struct Context<'a> {
     /// The references to code. Shared, so that a check can report while it iterates.
     references: Rc<[Located]>,
     /// The directories that modules may be imported from.
-    search_path: OnceCell<Vec<String>>,
+    search_path: OnceCell<modules::SearchPath>,
 }
 
 impl<'a> Context<'a> {

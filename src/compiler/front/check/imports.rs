@@ -84,9 +84,10 @@ pub(super) fn check(context: &mut Context<'_>) {
         return;
     }
     let reached = reached::find(context);
-    let search_path = SearchPath::read(context, &reached);
+    let is_path_known = !search_path::is_changed(&reached);
+    let search_path = if is_path_known { SearchPath::read(context) } else { None };
     let versions = Versions::find(context);
-    let own = OwnModules::read(context, &reached);
+    let own = if is_path_known { OwnModules::read(context, &reached) } else { None };
     // Another check reports once that none of the requirements is installed.
     let is_bare = context.directories().iter().any(|local| packages::check_parent(context, local).is_some());
     let mut is_above_reported = false;

@@ -68,26 +68,36 @@ pub(super) fn files_of(root: &str, module: &str) -> [String; 2] {
 
 /// The files of `module` in all local dependencies.
 fn found<'a>(context: &'a Context<'_>, module: &'a str) -> impl Iterator<Item = String> + 'a {
-    let search_path = context.search_path.get_or_init(|| search_path(context));
+    let SearchPath { roots, own } = context.search_path.get_or_init(|| search_path(context));
     let package = module.split_once('.').map(|(package, _)| package);
     let has_package =
         move |root: &str| package.is_none_or(|name| context.files.is_directory(&paths::join(root, name)));
-    let roots = search_path.iter().filter(move |root| has_package(root));
-    let files = roots.flat_map(move |root| files_of(root, module));
+    let roots = roots.iter().filter(move |root| has_package(root));
+    let inner = own.as_ref().and_then(|own| module.strip_prefix(own)?.strip_prefix('.'));
+    let inner = inner.into_iter().flat_map(|inner| files_of(".", inner));
+    let files = roots.flat_map(move |root| files_of(root, module)).chain(inner);
     files.filter(|file| context.files.is_file(file))
 }
 
 /// The directories that modules may be imported from.
-fn search_path(context: &Context<'_>) -> Vec<String> {
-    let directories = context.directories().into_iter();
-    let roots = directories.flat_map(|local| {
+pub(super) struct SearchPath {
+    roots: Vec<String>,
+    /// The name of the configuration's directory, if that is a package itself.
+    own: Option<String>,
+}
+
+fn search_path(context: &Context<'_>) -> SearchPath {
+    let (directories, files) = (context.directories(), context.files);
+    let is_package = directories.iter().any(|local| local.kind == LocalKind::Flat && local.path == ".");
+    let own = if is_package { files.directory().pop() } else { None };
+    let roots = directories.into_iter().flat_map(|local| {
         let flat = local.kind == LocalKind::Flat && local.path != ".";
         let parent = flat.then(|| paths::parent(&local.path));
         ROOTS.iter().map(move |root| paths::join(&local.path, root)).chain(parent)
     });
     // The working directory of the server is on the path, too.
-    let roots = roots.chain([".".to_owned()]);
-    roots.filter(|root| context.files.is_directory(root)).collect()
+    let roots = roots.chain([".".to_owned()]).filter(|root| files.is_directory(root)).collect();
+    SearchPath { roots, own }
 }
 
 /// The directories that modules are certainly imported from, but for those that a build backend selects: `src` of a

@@ -46,6 +46,10 @@ const CURRENT: &[&str] = &[
 /// Parts of names of packages that may require an old version of the family.
 const RELATED: &[&str] = &["agent", "ai", "chain", "copilot", "crew", "graph", "lang", "llm", "rag"];
 
+fn is_of_family(distribution: &str) -> bool {
+    FAMILY.iter().any(|start| distribution.starts_with(start))
+}
+
 /// The versions of packages that are installed, as far as they are known.
 #[derive(Default)]
 pub(super) struct Versions {
@@ -77,11 +81,10 @@ impl Versions {
                 continue;
             };
             let is_bounded = versions.split(',').any(|it| it.starts_with(['<', '=', '~']));
-            let is_of_family = FAMILY.iter().any(|start| name.starts_with(start));
             let is_known = is_alone(&name, !extras.is_empty())
                 || CURRENT.contains(&&*name)
                 || !RELATED.iter().any(|part| name.contains(part));
-            found.is_newest &= is_known && !(is_bounded && is_of_family);
+            found.is_newest &= is_known && !(is_bounded && is_of_family(&name));
             found.known.entry(name).or_default().push(versions);
         }
         found
@@ -92,8 +95,9 @@ impl Versions {
         let known = self.known.get(part.distribution);
         let excludes = |versions: &String| requirement::is_disjoint(versions, part.versions) == Some(true);
         let is_old = part.versions.starts_with('<');
-        known.is_some_and(|all| all.iter().any(excludes))
-            || self.is_newest && is_old && (known.is_some() || is_provided(module))
+        // Where nothing bounds the family, packages of it that others bring are the newest ones, too.
+        let is_there = known.is_some() || is_provided(module) || is_of_family(part.distribution);
+        known.is_some_and(|all| all.iter().any(excludes)) || self.is_newest && is_old && is_there
     }
 
     /// Reports an import that the installed version of its package does not have.

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use super::reached::Reached;
-use super::search_path::changes_path;
 use super::{required_texts, within};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::front::check::{Context, modules, written};
@@ -45,9 +44,6 @@ struct Absent {
 impl OwnModules {
     /// `None` if what a name means is not certain.
     pub(super) fn read(context: &mut Context<'_>, reached: &[Reached]) -> Option<Self> {
-        if reached.iter().any(|reached| changes_path(&reached.module)) {
-            return None;
-        }
         let texts = required_texts(context)?;
         let requirements = texts.iter().map(|text| requirement::name(text)).collect::<Option<_>>()?;
         let manifests = context.directories().into_iter().flat_map(|local| {

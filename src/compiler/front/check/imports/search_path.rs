@@ -19,9 +19,9 @@ use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
 /// Parts of a text that change the import path while the code runs.
 const CHANGES: &[&str] = &["sys.path", "addsitedir", "import_hook", "meta_path"];
 
-/// Whether the module changes the import path, or may do so.
-pub(super) fn changes_path(module: &Module) -> bool {
-    CHANGES.iter().any(|it| module.text().contains(it))
+/// Whether one of these modules changes the import path, or may do so.
+pub(super) fn is_changed(reached: &[Reached]) -> bool {
+    reached.iter().any(|reached| CHANGES.iter().any(|it| reached.module.text().contains(it)))
 }
 
 /// Whether `directory` has the code of `module`.
@@ -31,7 +31,7 @@ pub(super) fn has(context: &Context<'_>, directory: &str, module: &str) -> bool 
 }
 
 /// The directories that modules are imported from, and the names of the requirements, if all are certain: manifests tell
-/// the code that build backends select, and nothing changes the path.
+/// the code that build backends select.
 pub(super) struct SearchPath {
     roots: Vec<String>,
     /// The packages that a build backend installs, and their directories.
@@ -40,12 +40,9 @@ pub(super) struct SearchPath {
 }
 
 impl SearchPath {
-    pub(super) fn read(context: &Context<'_>, reached: &[Reached]) -> Option<Self> {
+    pub(super) fn read(context: &Context<'_>) -> Option<Self> {
         let is_set = context.variables().iter().any(|variable| variable.name == server::IMPORT_PATH);
         if is_set || context.config.source.is_some() {
-            return None;
-        }
-        if reached.iter().any(|reached| changes_path(&reached.module)) {
             return None;
         }
         let texts = required_texts(context)?;
