@@ -169,11 +169,13 @@ fn a_fork_constrains_only_its_python_version() {
 #[test]
 fn the_server_that_requirements_name_is_not_installed() {
     let names = ["idna", "langgraph-api", "langgraph-runtime-inmem"].map(str::to_owned);
+    let bounded = ["idna", "langgraph-api<0.12", "langgraph-runtime-inmem>=0.1"].map(str::to_owned);
     let tables: String = names.iter().map(|name| table(name, PUBLIC, "")).collect();
-    let unlocked = plan(DEPENDENCIES, &names, &tables, &Options { no_lock: true, ..Options::default() });
+    let unlocked = plan(DEPENDENCIES, &bounded, &tables, &Options { no_lock: true, ..Options::default() });
     let text = dockerfile(&unlocked);
     assert!(text.contains("-c /api/constraints.txt idna \\\n"), "{text}");
-    assert_eq!(unlocked.notes.len(), 2, "{:?}", unlocked.notes);
+    let notes: Vec<&str> = unlocked.notes.iter().map(|note| note.message.as_str()).collect();
+    assert_eq!(notes, ["`langgraph-api<0.12` does not change the server: the image has its own"]);
     for config in [SOURCE, DEPENDENCIES] {
         let text = dockerfile(&plan(config, &names, &tables, &Options::default()));
         assert!(text.contains("idna==1.0"), "{text}");

@@ -62,6 +62,14 @@ pub struct Parts {
     pub versions: Option<String>,
 }
 
+impl Parts {
+    /// Whether it may exclude versions that are newer than those that it allows.
+    pub fn is_bounded(&self) -> bool {
+        let versions = self.versions.as_ref();
+        versions.is_none_or(|versions| versions.split(',').any(|it| it.starts_with(['<', '=', '~'])))
+    }
+}
+
 /// The parts of the requirement `text`; `None` if it is invalid, or cannot be read reliably.
 pub fn parts(text: &str) -> Option<Parts> {
     read_name(text).ok().filter(|_| !is_unchecked(text))?;

@@ -5,14 +5,14 @@ use crate::compiler::manifests::requirement;
 use crate::compiler::server::{DISTRIBUTIONS, LOCAL_TOOL};
 
 /// The requirements without the server's own packages: another version than the image has is not installed anyway, and may
-/// not fit the versions that the image's server requires.
+/// not fit the versions that the image's server requires. A note names those that ask for certain versions.
 pub(super) fn without<'a>(all: impl IntoIterator<Item = &'a String>, build: &mut Build) -> Vec<String> {
     all.into_iter().filter_map(|text| kept(text, build)).collect()
 }
 
 fn kept(text: &str, build: &mut Build) -> Option<String> {
     let kept = foreign(text);
-    if kept.as_deref() != Some(text) {
+    if kept.is_none() && requirement::parts(text).is_none_or(|parts| parts.is_bounded()) {
         let note = format!("`{text}` does not change the server: the image has its own");
         if !build.notes.iter().any(|known| known.message == note) {
             build.note("/dependencies", note);

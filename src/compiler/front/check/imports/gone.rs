@@ -74,13 +74,12 @@ impl Versions {
         for text in texts {
             let is_conditional = requirement::read(&text).is_ok_and(|it| it.is_conditional);
             let parts = requirement::parts(&text).filter(|_| !is_conditional);
-            let Some((name, versions, extras)) =
-                parts.and_then(|it| Some((it.name, it.versions?, it.extras)))
+            let Some((is_bounded, name, versions, extras)) =
+                parts.and_then(|it| Some((it.is_bounded(), it.name, it.versions?, it.extras)))
             else {
                 found.is_newest = false;
                 continue;
             };
-            let is_bounded = versions.split(',').any(|it| it.starts_with(['<', '=', '~']));
             let is_known = is_alone(&name, !extras.is_empty())
                 || CURRENT.contains(&&*name)
                 || !RELATED.iter().any(|part| name.contains(part));
