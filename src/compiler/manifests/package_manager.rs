@@ -27,8 +27,8 @@ pub struct Manager {
     without_lock: &'static str,
     here_with_lock: &'static str,
     here_without_lock: &'static str,
-    /// The command that removes from the installed packages the time of their installation, if they have it: equal
-    /// installations are to be equal layers.
+    /// The command that removes what tells the time of an installation, if it leaves that: equal installations are to be
+    /// equal layers.
     pub without_time: Option<&'static str>,
     /// Its download cache in an image.
     pub cache: &'static str,
@@ -74,6 +74,7 @@ static PNPM: Manager = Manager {
     without_time: Some(concat!(
         r"find . -maxdepth 2 -path './node_modules/.*' -type f -exec sed -i ",
         r"'s/\(prunedAt\W*\).*GMT/\1Thu, 01 Jan 1970 00:00:00 GMT/; s/\(lastValidatedTimestamp\W*\)[0-9]*/\10/' {} +",
+        " && rm -rf /root/.cache/pnpm /root/.local/state/pnpm",
     )),
     cache: "/root/.local/share/pnpm/store",
     is_in_image: true,

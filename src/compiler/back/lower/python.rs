@@ -76,6 +76,9 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     if commands.is_empty() {
         return;
     }
+    if !archives.is_empty() || !input.resolved.archives.is_empty() {
+        commands.extend(tools.tidying());
+    }
     let mounts = is_locked.then(locked::mount).into_iter().collect();
     let why = match (is_locked, is_resolved) {
         (false, _) => "requirements",

@@ -118,7 +118,8 @@ impl Tools {
         Command::Unless { check, commands }
     }
 
-    /// Removes what an installation of local packages leaves that differs with every build: uv's times of files, and its locks.
+    /// Removes what an installation of local packages and archives leaves that differs with every build: uv's times of files,
+    /// and its locks.
     pub(super) fn tidying(&self) -> Option<Command> {
         let find = "find /usr -maxdepth 6 -path '*.dist-info/uv_cache.json' -execdir sed -i /uv_cache.json/d RECORD ';' -delete";
         let tidying = || Command::Shell(format!("{find} && rm -f /tmp/uv-*.lock"));
