@@ -10,15 +10,17 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     let word: String = letters(word).collect();
     let budget = (word.chars().count() / 3).clamp(1, 3);
     let near = candidates.filter_map(|candidate| {
-        let other = letters(candidate).count();
-        let distance = || strsim::damerau_levenshtein(&word, &letters(candidate).collect::<String>());
-        let distance = (least_edits(&word, candidate) <= budget).then(distance)?;
-        (distance <= budget && distance < other).then_some((distance, candidate))
+        if least_edits(&word, candidate) > budget {
+            return None;
+        }
+        let other: String = letters(candidate).collect();
+        let distance = strsim::damerau_levenshtein(&word, &other);
+        (distance <= budget && distance < other.chars().count()).then_some((distance, candidate))
     });
     near.min_by_key(|&(distance, _)| distance)
 }
 
-/// A lower bound of the edits between two words, which takes no time: each character that only one of them has is one.
+/// A cheap lower bound of the edits between two words: each character that only one of them has is an edit.
 fn least_edits(word: &str, other: &str) -> usize {
     let mut surplus = [0_i32; 32];
     // Different characters may share a place, which only lowers the bound.

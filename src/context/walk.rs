@@ -9,8 +9,7 @@ use super::{Context, Entry, Error, Kind, Listing};
 use crate::compiler::front::without_env::without_env_values;
 use crate::compiler::manifests::dockerignore::Trail;
 
-/// Permission bits, of which only those count that git keeps: images do not depend on the umask of a checkout, nor on that
-/// of the CI service that makes it.
+/// Permission bits, normalised as git does, so that an image does not depend on the umask of the checkout.
 const FILE_MODE: u32 = 0o644;
 const EXECUTABLE_MODE: u32 = 0o755;
 const LINK_MODE: u32 = 0o777;

@@ -27,7 +27,7 @@ pub struct Manager {
     without_lock: &'static str,
     here_with_lock: &'static str,
     here_without_lock: &'static str,
-    /// The command that removes what tells the time of an installation, if it leaves that: equal installations are to be
+    /// The command that removes timestamps from an installation in an image, if there are any: equal installations are to be
     /// equal layers.
     pub without_time: Option<&'static str>,
     /// Its download cache in an image.

@@ -94,7 +94,7 @@ impl Versions {
         let known = self.known.get(part.distribution);
         let excludes = |versions: &String| requirement::is_disjoint(versions, part.versions) == Some(true);
         let is_old = part.versions.starts_with('<');
-        // Where nothing bounds the family, packages of it that others bring are the newest ones, too.
+        // Without upper bounds, transitive packages of the family are the newest ones, too.
         let is_there = known.is_some() || is_provided(module) || is_of_family(part.distribution);
         known.is_some_and(|all| all.iter().any(excludes)) || self.is_newest && is_old && is_there
     }
