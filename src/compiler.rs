@@ -18,6 +18,8 @@ pub mod words;
 pub use options::Options;
 pub use unused::Unused;
 
+use std::collections::BTreeSet;
+
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
 use back::lower;
 use back::plan::Plan;
@@ -36,6 +38,8 @@ pub struct Analysis {
     pub document: Document,
     /// The configuration without the parts that are wrong.
     pub config: Config,
+    /// The packages of others that the project imports, if they are known.
+    pub packages: Option<BTreeSet<String>>,
     /// All findings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -77,11 +81,13 @@ impl Compiled {
 /// Compiles the configuration in `source`, with `files` as the tree around it, for a command with these `options` that does
 /// not use all of it.
 pub fn compile(source: Source, files: &Tree, options: &Options, unused: Unused<'_>) -> Compiled {
-    let analysis = analyze_for(options, &source.name, &source.text, files);
+    let mut analysis = analyze_for(options, &source.name, &source.text, files);
+    let packages = analysis.packages.take();
     let (mut checked, config) = analysis.located(source);
     let left_out = unused.leave_out(options, &mut checked);
     let name = paths::file_name(&checked.source.name);
-    let plan = (checked.errors() == 0).then(|| lower::lower(&config, files, name, options));
+    let plan =
+        (checked.errors() == 0).then(|| lower::lower(&config, packages.as_ref(), files, name, options));
     Compiled { checked, left_out, config, plan }
 }
 
@@ -94,6 +100,7 @@ pub fn analyze(name: &str, text: &str, files: &Tree) -> Analysis {
 pub fn analyze_for(options: &Options, name: &str, text: &str, files: &Tree) -> Analysis {
     let (document, mut diagnostics) = document::parse(text);
     let mut config = Config::default();
+    let mut packages = None;
     if !matches!(document.root.kind, document::Kind::Hole) {
         let dialect = Dialect::of(name);
         let shape = schema::check(&document, dialect);
@@ -102,11 +109,12 @@ pub fn analyze_for(options: &Options, name: &str, text: &str, files: &Tree) -> A
         config = options.laid_over(Config::new(shape.value, dialect));
         files.settle_for(&|files| extent::extent(&config, files));
         let found = check::check(&document, &config, files, &shape.removed);
-        diagnostics.extend(found.into_iter().map(|it| of_options(it, options)));
+        packages = found.packages;
+        diagnostics.extend(found.diagnostics.into_iter().map(|it| of_options(it, options)));
         check::leave_foreign(&mut diagnostics);
     }
     if diagnostics.is_empty() {
-        return Analysis { document, config, diagnostics };
+        return Analysis { document, config, packages, diagnostics };
     }
     // A syntax error without a fix may be the cause of other findings.
     let is_clear = !diagnostics.iter().any(|it| document::hides_others(it.rule) && it.fix.is_none());
@@ -120,7 +128,7 @@ pub fn analyze_for(options: &Options, name: &str, text: &str, files: &Tree) -> A
         let span = document.span(&diagnostic.place);
         (span.start, span.end, diagnostic.rule.code)
     });
-    Analysis { document, config, diagnostics }
+    Analysis { document, config, packages, diagnostics }
 }
 
 /// A finding about a value that an option replaces points to that option.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::events::{BuildEvent, StepOrigin};
 use super::history::History;
 use super::inputs::{FileInput, Inputs, LABELS};
+use crate::compiler::back::lower;
 
 /// Maximum number of names in a cause.
 const MAX_NAMES: usize = 3;
@@ -141,11 +142,14 @@ impl<'a> Comparison<'a> {
         }
         let causes = self.inputs.files.keys().filter_map(|path| self.file(path));
         causes.min_by_key(|cause| cause.starts_with(&self.configuration())).or_else(|| {
-            let program = self.before.program != History::PROGRAM;
-            Some(
-                if program { "another version of agentcli wrote it" } else { "its command changed" }
-                    .to_owned(),
-            )
+            let cause = if self.before.program != History::PROGRAM {
+                "another version of agentcli wrote it"
+            } else if origin.instruction.contains(lower::BYTECODE) {
+                "the project imports other packages"
+            } else {
+                "its command changed"
+            };
+            Some(cause.to_owned())
         })
     }
 

@@ -158,10 +158,13 @@ pub struct Step {
 }
 
 impl Step {
-    /// The instruction on one line, without its mounts and the variables of its first command.
+    /// The instruction on one line, without its mounts, the files that it writes first, and the variables of its first
+    /// command.
     pub fn summary(&self) -> String {
         let mut words = self.name.split_whitespace().filter(|word| !word.starts_with("--mount="));
         let instruction = words.next();
+        let words = words.collect::<Vec<_>>().join(" ");
+        let words = after_files(&words).split(' ');
         let is_variable = |word: &&str| {
             let name = word.split_once('=').map_or("", |(name, _)| name);
             instruction == Some("RUN")
@@ -170,6 +173,16 @@ impl Step {
         };
         instruction.into_iter().chain(words.skip_while(is_variable)).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// What a shell command does after it has written files.
+fn after_files(command: &str) -> &str {
+    let is_writing = |rest: &str| rest.starts_with("mkdir ") || rest.starts_with("printf ");
+    let mut rest = command;
+    while let Some((_, after)) = rest.split_once(" && ").filter(|_| is_writing(rest)) {
+        rest = after;
+    }
+    rest
 }
 
 #[cfg(test)]
@@ -183,6 +196,13 @@ mod tests {
             summary("RUN --mount=type=cache,target=/c A_B=1 C=x uv pip install a==1"),
             "RUN uv pip install a==1"
         );
+        assert_eq!(
+            summary(
+                "RUN --mount=type=cache,target=/c mkdir /d && printf '%s\\n' 'a==1' > /d/1 && A=1 uv pip"
+            ),
+            "RUN uv pip"
+        );
+        assert_eq!(summary("RUN mkdir /d"), "RUN mkdir /d");
         assert_eq!(summary("ENV A=1 B=2"), "ENV A=1 B=2");
         assert_eq!(summary("COPY . /deps/app/"), "COPY . /deps/app/");
     }

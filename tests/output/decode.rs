@@ -274,17 +274,21 @@ fn ran(script: &str, commands: &[Command]) -> Decoded<()> {
     if let [Command::Shell(line)] = commands {
         return same(&script, &line.as_str());
     }
+    // A command may name a written file, whose path is syntax of the shell where it is written.
+    let without_files = |text: String| {
+        commands.iter().fold(text, |text, command| match command {
+            Command::Write { file, .. } => text.replace(file, FILE),
+            _ => text,
+        })
+    };
     let wanted = commands.iter().map(command_words).collect::<Vec<_>>().join(&["&&".to_owned()][..]);
-    // Shell commands and the path of a written file are syntax of the shell.
+    let wanted: Vec<String> = wanted.into_iter().map(without_files).collect();
+    // Shell commands are syntax of the shell, too.
     let script = commands.iter().fold(script.to_owned(), |script, command| match command {
         Command::Shell(line) | Command::Unless { check: line, .. } => script.replace(line, SHELL),
         Command::Write { .. } | Command::Words { .. } => script,
     });
-    // A shell command may name a written file.
-    let script = commands.iter().fold(script, |script, command| match command {
-        Command::Write { file, .. } => script.replace(file, FILE),
-        _ => script,
-    });
+    let script = without_files(script);
     let read: Vec<String> = shlex::Shlex::new(&script).collect();
     same(&read, &wanted)?;
     let bare = outside_quotes(&script)?;

@@ -26,7 +26,7 @@ fn plan_with(members: &str, files: &[(&str, &str)]) -> Plan {
     let files = Tree::new(MemoryFiles::new(package.into_iter().chain(files.iter().copied())));
     let analysis = analyze("agent.json", &config, &files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
-    lower(&analysis.config, &files, "agent.json", &Options::default())
+    lower(&analysis.config, analysis.packages.as_ref(), &files, "agent.json", &Options::default())
 }
 
 /// The files that are copied and touched, and the directories that are made without any, before the source is there;

@@ -31,7 +31,7 @@ fn plan(config: &str, names: &[String], tables: &str, options: &Options) -> Plan
     let config = format!("{{{config}, \"graphs\": {{\"agent\": \"./agent.py:graph\"}}}}");
     let analysis = analyze("agent.json", &config, &files);
     assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
-    let plan = lower(&analysis.config, &files, "agent.json", options);
+    let plan = lower(&analysis.config, analysis.packages.as_ref(), &files, "agent.json", options);
     properties::check(&plan).unwrap();
     plan
 }
@@ -89,7 +89,7 @@ fn each_index_is_asked_for_its_own_packages() {
         "'open==1.0 --hash=sha256:aa'",
         "'direct @ https://x/direct.zip#subdirectory=py --hash=sha256:cc'",
         "'repository @ git+https://x/r@0123#subdirectory=a'",
-        "--index-url https://private.example/simple -r /run/agentcli/requirements/2.txt",
+        "--index-url https://private.example/simple -r /tmp/requirements/2.txt",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
@@ -102,10 +102,7 @@ fn a_lock_beside_a_manifest_is_used_unless_the_newest_versions_are_wanted() {
     let tables = table("idna", PUBLIC, "") + &table("starlette", PUBLIC, "");
     let locked = plan(DEPENDENCIES, &names, &tables, &Options::default());
     let text = dockerfile(&locked);
-    assert!(
-        text.contains("idna==1.0") && text.contains("--no-deps -r /run/agentcli/requirements/1.txt"),
-        "{text}"
-    );
+    assert!(text.contains("idna==1.0") && text.contains("--no-deps -r /tmp/requirements/1.txt"), "{text}");
     // The server requires a newer one, so that only the manifest's requirement is left.
     assert!(!text.contains("starlette==1.0"), "{text}");
     let notes: Vec<&str> = locked.notes.iter().map(|note| note.message.as_str()).collect();
@@ -199,7 +196,16 @@ fn with_lock(name: &str, text: &str) -> (String, Vec<&'static str>) {
     let analysis = analyze("agent.json", &config, &files);
     assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
     let codes = analysis.diagnostics.iter().map(|diagnostic| diagnostic.rule.code).collect();
-    (dockerfile(&lower(&analysis.config, &files, "agent.json", &Options::default())), codes)
+    (
+        dockerfile(&lower(
+            &analysis.config,
+            analysis.packages.as_ref(),
+            &files,
+            "agent.json",
+            &Options::default(),
+        )),
+        codes,
+    )
 }
 
 const PYLOCK: &str = r#"
@@ -313,7 +319,7 @@ fn every_installation_reads_the_pip_configuration() {
         "graphs": {"agent": "./agent.py:graph"}}"#;
     let analysis = analyze("agent.json", config, &files);
     assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
-    let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
+    let plan = lower(&analysis.config, analysis.packages.as_ref(), &files, "agent.json", &Options::default());
     let steps: Vec<String> = plan.steps.iter().map(instruction).collect();
     let installs: Vec<&String> = steps.iter().filter(|step| step.contains("pip install")).collect();
     // Those of the lock and of other requirements, and of the package itself.
@@ -335,7 +341,13 @@ fn settings_of_uv_beside_packages_of_an_index_are_used_with_credentials() {
         let files = Tree::new(MemoryFiles::new([("agent.py", "graph = object()"), ("uv.toml", text)]));
         let config = r#"{"dependencies": ["httpx"], "graphs": {"agent": "./agent.py:graph"}}"#;
         let analysis = analyze("agent.json", config, &files);
-        let text = dockerfile(&lower(&analysis.config, &files, "agent.json", &Options::default()));
+        let text = dockerfile(&lower(
+            &analysis.config,
+            analysis.packages.as_ref(),
+            &files,
+            "agent.json",
+            &Options::default(),
+        ));
         assert!(text.contains("--directory /deps/app"), "{text}");
         assert_eq!(text.contains("type=secret,id=netrc"), has_mount, "{text}");
     }

@@ -58,7 +58,7 @@ pub(super) fn plan_with(config: &str, files: &Tree, options: &Options) -> Plan {
     let config = format!("{{{config}}}");
     let analysis = analyze("agent.json", &config, files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
-    let plan = lower(&analysis.config, files, "agent.json", options);
+    let plan = lower(&analysis.config, analysis.packages.as_ref(), files, "agent.json", options);
     properties::check(&plan).unwrap();
     plan
 }
@@ -410,7 +410,7 @@ fn in_memory(members: &str) -> Plan {
     let analysis =
         analyze_for(&Options { server: &MEMORY, ..Options::default() }, "agent.json", &config, &files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
-    lower(&analysis.config, &files, "agent.json", &Options::default())
+    lower(&analysis.config, analysis.packages.as_ref(), &files, "agent.json", &Options::default())
 }
 
 #[test]

@@ -338,7 +338,7 @@ proptest! {
         let text = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}"#;
         let analysis = analyze("agent.json", text, &files);
         prop_assert!(analysis.is_usable(), "{:?}", analysis.diagnostics);
-        let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
+        let plan = lower(&analysis.config, analysis.packages.as_ref(), &files, "agent.json", &Options::default());
         prop_assert_eq!(check(&plan), Ok(()));
     }
 }
@@ -359,7 +359,13 @@ fn every_accepted_configuration_is_read_back() {
         let analysis = analyze("agent.json", &config.to_string(), &files);
         if analysis.is_usable() {
             accepted.set(accepted.get() + 1);
-            let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
+            let plan = lower(
+                &analysis.config,
+                analysis.packages.as_ref(),
+                &files,
+                "agent.json",
+                &Options::default(),
+            );
             prop_assert_eq!(check(&plan), Ok(()), "{}", config);
         }
         for found in analysis.diagnostics.iter().filter(|it| it.is_error()) {
@@ -375,6 +381,13 @@ fn every_accepted_configuration_is_read_back() {
 fn every_valid_project_is_read_back() {
     for case in cases() {
         let (project, analysis) = load(&case, &config_of(&case));
-        check(&lower(&analysis.config, &project.files, "agent.json", &Options::default())).unwrap();
+        check(&lower(
+            &analysis.config,
+            analysis.packages.as_ref(),
+            &project.files,
+            "agent.json",
+            &Options::default(),
+        ))
+        .unwrap();
     }
 }

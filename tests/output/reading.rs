@@ -78,7 +78,7 @@ fn compiling_reads_every_file_and_directory_at_most_once_and_nothing_in_director
         let tree = Tree::new(Counted { files, reads: Rc::clone(&reads) });
         let analysis = analyze("agent.json", &text, &tree);
         if analysis.is_usable() {
-            lower(&analysis.config, &tree, "agent.json", &Options::default());
+            lower(&analysis.config, analysis.packages.as_ref(), &tree, "agent.json", &Options::default());
         }
         let reads = reads.borrow();
         total += reads.len();

@@ -19,6 +19,8 @@ pub mod setup;
 mod tools;
 mod withheld;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -30,6 +32,7 @@ use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::options::Options;
 use crate::compiler::tree::Tree;
 use crate::compiler::{paths, server};
+pub use bytecode::PROGRAM as BYTECODE;
 use ignored::Ignored;
 use layout::Layout;
 pub use locked::DIRECTORY as LOCKED_REQUIREMENTS;
@@ -37,6 +40,8 @@ pub use locked::DIRECTORY as LOCKED_REQUIREMENTS;
 /// The input of lowering.
 struct Input<'a> {
     config: &'a Config,
+    /// The packages of others that the project imports, if they are known.
+    packages: Option<&'a BTreeSet<String>>,
     files: &'a Tree,
     options: &'a Options,
     resolved: &'a Resolved,
@@ -62,12 +67,18 @@ impl Build {
     }
 }
 
-/// Plans a configuration that has no errors. `name` is the name of its file.
-pub fn lower(config: &Config, files: &Tree, name: &str, options: &Options) -> Plan {
+/// Plans a configuration that has no errors, of a project that imports `packages` of others. `name` is the name of its file.
+pub fn lower(
+    config: &Config,
+    packages: Option<&BTreeSet<String>>,
+    files: &Tree,
+    name: &str,
+    options: &Options,
+) -> Plan {
     let resolved = &Resolved::new(config, files, options);
     let layout = &Layout::new(resolved, files, options);
     let ignored = Ignored::new(config, files, options, resolved, layout);
-    let input = Input { config, files, options, resolved, layout, ignore: &ignored.rules };
+    let input = Input { config, packages, files, options, resolved, layout, ignore: &ignored.rules };
     let context = Context {
         root: layout.root.clone(),
         project: layout.directory.clone(),

@@ -60,6 +60,7 @@ use crate::compiler::paths;
 use crate::compiler::tree::Tree;
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 pub use foreign::leave_foreign;
+use imports::reached::{self, Reached};
 use variables::Variable;
 
 /// A topic.
@@ -139,6 +140,16 @@ pub struct Context<'a> {
     references: Rc<[Located]>,
     /// The directories that modules may be imported from.
     search_path: OnceCell<modules::SearchPath>,
+    /// The Python files that the server loads, once they are known.
+    reached: Option<Rc<[Reached]>>,
+}
+
+/// The outcome of all checks.
+pub struct Outcome {
+    /// The findings.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The packages of others that the project imports, if they are known.
+    pub packages: Option<BTreeSet<String>>,
 }
 
 impl<'a> Context<'a> {
@@ -182,6 +193,7 @@ impl<'a> Context<'a> {
             variables,
             references: reference::all(&config.value).into(),
             search_path,
+            reached: None,
         };
         if context.variant != Variant::Javascript && !context.is_removed("/python_version") {
             context.python_version = base_image::python(config).map(|(version, _)| version);
@@ -249,20 +261,22 @@ impl<'a> Context<'a> {
         let module = || Some(Rc::new(Module::new(Language::of(path)?, files.text(path)?, version)));
         self.modules.entry(path.to_owned()).or_insert_with(module).clone()
     }
+
+    /// The Python files that the server loads.
+    fn reached(&mut self) -> Rc<[Reached]> {
+        let reached = self.reached.take().unwrap_or_else(|| reached::find(self).into());
+        self.reached.insert(reached).clone()
+    }
 }
 
 /// Runs all checks.
-pub fn check(
-    document: &Document,
-    config: &Config,
-    files: &Tree,
-    removed: &BTreeSet<Pointer>,
-) -> Vec<Diagnostic> {
+pub fn check(document: &Document, config: &Config, files: &Tree, removed: &BTreeSet<Pointer>) -> Outcome {
     let mut context = Context::new(document, config, files, removed);
     for check in CHECKS {
         (check.run)(&mut context);
     }
-    context.found
+    let packages = imports::needed::packages(&mut context);
+    Outcome { diagnostics: context.found, packages }
 }
 
 /// The place of the entry of `dependencies` with this index, or else of `source`.

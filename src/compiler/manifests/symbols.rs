@@ -95,7 +95,7 @@ pub enum Annotation {
     Unknown,
 }
 
-/// An import at the top level of a module, which always runs. Python only.
+/// An import of a module. Python only.
 #[derive(Clone, Debug)]
 pub struct Import {
     /// Number of dots before the module; 0 if it is absolute.
@@ -180,6 +180,11 @@ impl Module {
     /// The imports that always run. Python only.
     pub fn imports(&self) -> &[Import] {
         &self.imports
+    }
+
+    /// All imports, also those that may never run, such as in functions. Python only.
+    pub fn all_imports(&self) -> &[Import] {
+        &self.names.imports
     }
 
     /// The keywords of calls that always run. Python only.
@@ -291,6 +296,8 @@ struct Names {
     is_lazy: bool,
     /// The visible names that come from other modules. Python only.
     imported: HashSet<String>,
+    /// All imports of the module, also those in functions. Python only.
+    imports: Vec<Import>,
 }
 
 struct Binding {

@@ -1,18 +1,32 @@
-# Compiles what is loaded when the installed packages are imported, with the hash of the source (PEP 552).
-import dis, importlib.util, marshal, os, sysconfig
+# Compiles what is loaded when packages are imported, with the hash of the source (PEP 552).
+# Arguments: the distribution of the server, and the packages besides those that it requires [default: all].
+import dis, importlib.metadata, importlib.util, marshal, os, re, sys, sysconfig
 from concurrent.futures import ProcessPoolExecutor
 
 LIBRARY = sysconfig.get_path("purelib")
 
-def roots(directory, prefix=""):
-    for entry in os.scandir(directory):
-        name = prefix + entry.name.removesuffix(".py")
-        if name != prefix + entry.name:
-            yield name
-        elif entry.is_dir(follow_symlinks=False) and entry.name.isidentifier():
-            yield name
-            if not os.path.exists(f"{entry.path}/__init__.py"):
-                yield from roots(entry.path, f"{name}.")
+def required(names):
+    for name in names:
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        texts = (text for text in distribution.requires or [] if "extra ==" not in text)
+        names += {re.match(r"[\w.-]+", text)[0] for text in texts} - set(names)
+        yield from {outermost(file.parts) for file in distribution.files or [] if file.suffix == ".py"}
+
+def outermost(parts):
+    for end in range(1, len(parts)):
+        if os.path.exists(os.path.join(LIBRARY, *parts[:end], "__init__.py")):
+            return ".".join(parts[:end])
+    return ".".join(parts).removesuffix(".py")
+
+def below(name=""):
+    path = os.path.join(LIBRARY, *name.split("."))
+    if os.path.isdir(path) and not os.path.exists(f"{path}/__init__.py"):
+        parts = {part.removesuffix(".py") for part in os.listdir(path)}
+        return set().union(*(below(f"{name}.{part}".lstrip(".")) for part in parts if part.isidentifier()))
+    return {name}
 
 def untyped(code):
     loaded, end = [], 0
@@ -54,7 +68,8 @@ def compiled(module):
 if __name__ == "__main__":
     try:
         with ProcessPoolExecutor() as processes:
-            known, new = set(), set(roots(LIBRARY))
+            server, packages = sys.argv[1:2], sys.argv[2:]
+            known, new = set(), set(required(server)).union(*map(below, packages)) if server else below()
             while new:
                 known |= new
                 found = {name for names in processes.map(compiled, sorted(new), chunksize=16) for name in names}

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::compiler::back::lower::tools::{Tools, prefixed, words};
-use crate::compiler::back::lower::{Build, Input};
+use crate::compiler::back::lower::{Build, Input, bytecode};
 use crate::compiler::back::plan::{Action, Command};
 use crate::compiler::paths;
 use crate::compiler::server::product::{FILES, Installation, LABEL, SERVE, State, USER, VARIABLES};
@@ -31,6 +31,7 @@ pub(super) fn install(input: &Input<'_>, build: &mut Build) {
     let mut commands = vec![words(["mkdir", "-p", DIRECTORY])];
     commands.extend(files(installation, python));
     commands.push(tools.locked(REQUIREMENTS));
+    commands.extend(bytecode::all());
     build.step("/graphs", &why, tools.run(commands));
     let variables = installation.defaults.iter().map(|&(name, value)| (name.to_owned(), value.into()));
     build.step("/graphs", &why, Action::Env { variables: variables.collect() });

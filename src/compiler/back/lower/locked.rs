@@ -1,13 +1,14 @@
 //! The packages of a lock file, at exactly their versions and with their hashes.
 //!
-//! Their requirements files are written in a stage of their own, so that the layer of the packages depends on nothing
-//! else: neither on the lock file, which changes with any package of the workspace, nor on the source.
+//! Their requirements files are written by the step that installs them, so that its layer depends on nothing else: neither
+//! on the lock file, which changes with any package of the workspace, nor on the source. Files that are too long for one
+//! command are written in a stage.
 
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
-use crate::compiler::back::lower::tools::{Tools, prefixed};
+use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input, common};
 use crate::compiler::back::plan::{Action, Command, Mount};
 use crate::compiler::back::resolve::{Pins, Resolved};
@@ -19,9 +20,9 @@ use crate::compiler::words::listed;
 /// The stage that holds the requirements files.
 const STAGE: &str = "requirements";
 
-/// Their directory in that stage, and its mount point while the packages are installed: not at the root, since BuildKit
-/// hashes all files beside a directory that it takes from a stage.
-pub const DIRECTORY: &str = "/run/agentcli/requirements";
+/// Their directory while the packages are installed: not at the root, since BuildKit hashes all files beside a directory that
+/// it takes from a stage.
+pub const DIRECTORY: &str = "/tmp/requirements";
 
 /// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.
 const MAX_FILE: usize = 64 * 1024;
@@ -32,6 +33,12 @@ struct File {
     index: Option<String>,
     has_hashes: bool,
     lines: Vec<String>,
+}
+
+impl File {
+    fn size(&self) -> usize {
+        self.lines.iter().map(|line| line.len() + 1).sum()
+    }
 }
 
 /// Says of each lock file beside a local dependency that it is used, and what of it is not.
@@ -55,39 +62,65 @@ pub(super) fn notes(resolved: &Resolved, build: &mut Build) {
     }
 }
 
-/// Writes the requirements files.
-pub(super) fn stage(input: &Input<'_>, build: &mut Build) {
-    let files = files(input);
-    if files.is_empty() {
-        return;
-    }
-    let (key, why) = (key(input), "requirements of the lock file");
-    let image = input.resolved.base_image.reference.clone();
-    build.step(key, why, Action::From { image, stage: Some(STAGE.to_owned()) });
-    for (number, File { lines, .. }) in files.into_iter().enumerate() {
-        let write = Command::Write { lines, file: path(number) };
-        let commands = vec![prefixed(&["mkdir", "-p", DIRECTORY], Vec::new()), write];
-        build.step(key, why, Action::Run { mounts: Vec::new(), commands });
-    }
-}
+/// The requirements files of all packages.
+pub(super) struct Files(Vec<File>);
 
-/// The installations of the packages, one for each index: no package is looked up in the index of another one.
-pub(super) fn commands(input: &Input<'_>, tools: &Tools) -> Vec<Command> {
-    let mut groups: IndexMap<(Option<String>, bool), Vec<String>> = IndexMap::new();
-    for (number, file) in files(input).into_iter().enumerate() {
-        let group = groups.entry((file.index, file.has_hashes)).or_default();
-        group.extend(["-r".to_owned(), path(number)]);
+impl Files {
+    pub(super) fn new(input: &Input<'_>) -> Self {
+        let mut files: Vec<File> = Vec::new();
+        for (locked, package) in packages(input.resolved.locks()) {
+            add(line(input, locked, package), package.index(), &mut files);
+        }
+        Self(files)
     }
-    let commands = groups.into_iter().map(|((index, _), files)| {
-        let index = index.into_iter().flat_map(|index| ["--index-url".to_owned(), index]);
-        tools.install(None, ["--no-deps".to_owned()].into_iter().chain(index).chain(files).collect())
-    });
-    commands.collect()
-}
 
-/// The mount of the requirements files.
-pub(super) fn mount() -> Mount {
-    common::mount(STAGE, DIRECTORY, false)
+    /// Whether they are too long for one command.
+    fn is_staged(&self) -> bool {
+        self.0.iter().map(File::size).sum::<usize>() > MAX_FILE
+    }
+
+    /// Writes them in a stage, if they need one.
+    pub(super) fn stage(&self, input: &Input<'_>, build: &mut Build) {
+        if !self.is_staged() {
+            return;
+        }
+        let (key, why) = (key(input), "requirements of the lock file");
+        let image = input.resolved.base_image.reference.clone();
+        build.step(key, why, Action::From { image, stage: Some(STAGE.to_owned()) });
+        for write in self.writes() {
+            let commands = vec![prefixed(&["mkdir", "-p", DIRECTORY], Vec::new()), write];
+            build.step(key, why, Action::Run { mounts: Vec::new(), commands });
+        }
+    }
+
+    fn writes(&self) -> impl Iterator<Item = Command> {
+        let write =
+            |(number, file): (usize, &File)| Command::Write { lines: file.lines.clone(), file: path(number) };
+        self.0.iter().enumerate().map(write)
+    }
+
+    /// The installations of the packages, one for each index: no package is looked up in the index of another one.
+    pub(super) fn commands(&self, tools: &Tools) -> Vec<Command> {
+        let mut groups: IndexMap<(&Option<String>, bool), Vec<String>> = IndexMap::new();
+        for (number, file) in self.0.iter().enumerate() {
+            let group = groups.entry((&file.index, file.has_hashes)).or_default();
+            group.extend(["-r".to_owned(), path(number)]);
+        }
+        let commands = groups.into_iter().map(|((index, _), files)| {
+            let index = index.iter().flat_map(|index| ["--index-url".to_owned(), index.clone()]);
+            tools.install(None, ["--no-deps".to_owned()].into_iter().chain(index).chain(files).collect())
+        });
+        if self.0.is_empty() || self.is_staged() {
+            return commands.collect();
+        }
+        let written = [words(["mkdir", DIRECTORY])].into_iter().chain(self.writes());
+        written.chain(commands).chain([words(["rm", "-r", DIRECTORY])]).collect()
+    }
+
+    /// The mount of the stage.
+    pub(super) fn mount(&self) -> Option<Mount> {
+        self.is_staged().then(|| common::mount(STAGE, DIRECTORY, false))
+    }
 }
 
 /// The local archives, relative to the configuration's directory.
@@ -103,15 +136,6 @@ pub(super) fn key(input: &Input<'_>) -> &'static str {
 
 fn path(number: usize) -> String {
     format!("{DIRECTORY}/{}.txt", number + 1)
-}
-
-/// The requirements files.
-fn files(input: &Input<'_>) -> Vec<File> {
-    let mut files: Vec<File> = Vec::new();
-    for (locked, package) in packages(input.resolved.locks()) {
-        add(line(input, locked, package), package.index(), &mut files);
-    }
-    files
 }
 
 /// The packages of all `locks`. One of several lock files has the version of the first.
@@ -131,8 +155,7 @@ pub(super) fn constraints(resolved: &Resolved) -> Vec<String> {
 fn add(line: String, index: Option<&str>, files: &mut Vec<File>) {
     let has_hashes = line.contains(" --hash=");
     let is_like = |file: &File| file.index.as_deref() == index && file.has_hashes == has_hashes;
-    let size = |file: &File| file.lines.iter().map(|line| line.len() + 1).sum::<usize>();
-    match files.iter_mut().rev().find(|file| is_like(file)).filter(|file| size(file) + line.len() < MAX_FILE)
+    match files.iter_mut().rev().find(|file| is_like(file)).filter(|file| file.size() + line.len() < MAX_FILE)
     {
         Some(file) => file.lines.push(line),
         None => files.push(File { index: index.map(str::to_owned), has_hashes, lines: vec![line] }),

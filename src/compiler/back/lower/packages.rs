@@ -54,10 +54,10 @@ impl Packages {
         Self { groups: listed, is_staged: true }
     }
 
-    /// Installs them.
-    pub(super) fn install(self, input: &Input<'_>, tools: &Tools, build: &mut Build) {
+    /// Installs them, if there are any, and returns whether there are.
+    pub(super) fn install(self, input: &Input<'_>, tools: &Tools, build: &mut Build) -> bool {
         if self.groups.is_empty() {
-            return;
+            return false;
         }
         let mut commands = if self.is_staged { Vec::new() } else { skeletons(input, &self.groups, build) };
         commands.extend(self.groups.installation(input, tools));
@@ -71,6 +71,7 @@ impl Packages {
             ("local packages, installed before their source from manifests and empty files", Vec::new())
         };
         build.step("/dependencies", why, tools.run_with(commands, mounts));
+        true
     }
 }
 

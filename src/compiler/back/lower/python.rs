@@ -11,7 +11,9 @@ use crate::compiler::back::lower::groups::Groups;
 use crate::compiler::back::lower::late::Late;
 use crate::compiler::back::lower::packages::Packages;
 use crate::compiler::back::lower::tools::{Tools, words};
-use crate::compiler::back::lower::{Build, Input, image_server, javascript, locked, npm_secrets, own_server};
+use crate::compiler::back::lower::{
+    Build, Input, bytecode, image_server, javascript, locked, npm_secrets, own_server,
+};
 use crate::compiler::back::plan::{Action, Command, Step, Variant};
 use crate::compiler::back::resolve::LocalPackage;
 use crate::compiler::manifests::package::UvSettings;
@@ -23,7 +25,8 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     let tools = Tools::new(input.resolved);
     let late = Late::new(input, build);
     Tools::stage(input, build);
-    locked::stage(input, build);
+    let locked = locked::Files::new(input);
+    locked.stage(input, build);
     npm_secrets::stage(input, build);
     source_stage(input, build);
     let packages = Packages::stages(input, &tools, build);
@@ -36,8 +39,11 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if is_mixed {
         node(input, build);
     }
-    requirements(input, &Tools::for_requirements(input.resolved), build);
-    packages.install(input, &tools, build);
+    let has_requirements = requirements(input, &locked, &Tools::for_requirements(input.resolved), build);
+    let has_packages = packages.install(input, &tools, build);
+    if has_requirements || !input.resolved.has_all_requirements() && has_packages {
+        bytecode(input, has_packages, build);
+    }
     import_path(input, build);
     append(late.early_removal(input), "package tools are removed", "/keep_pkg_tools", build);
     build.step("/graphs", "", Action::Workdir { path: input.layout.project.clone() });
@@ -53,6 +59,18 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     }
 }
 
+/// Compiles the installed packages, in the step of the local ones or in one of its own: the requirements are not installed
+/// again when the project imports another of them.
+fn bytecode(input: &Input<'_>, has_packages: bool, build: &mut Build) {
+    let (key, why) = ("/graphs", "bytecode of imported packages");
+    let commands = bytecode::imported(input).to_vec();
+    if has_packages {
+        append(commands, why, key, build);
+    } else {
+        build.step(key, why, Action::Run { mounts: Vec::new(), commands });
+    }
+}
+
 fn node(input: &Input<'_>, build: &mut Build) {
     let key = if input.config.has_ui { "/ui" } else { "/node_version" };
     let why = "Node.js for JavaScript graphs and UI components";
@@ -64,9 +82,9 @@ fn node(input: &Input<'_>, build: &mut Build) {
 }
 
 /// Installs the packages of lock files, and then all requirements with one command, so that their versions are resolved
-/// together. Both are one step: what the second command replaces is in no layer.
-fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
-    let mut commands = locked::commands(input, tools);
+/// together. Both are one step: what the second command replaces is in no layer. Returns whether there are any.
+fn requirements(input: &Input<'_>, locked: &locked::Files, tools: &Tools, build: &mut Build) -> bool {
+    let mut commands = locked.commands(tools);
     let is_locked = !commands.is_empty();
     let archives: Vec<String> = input.resolved.locks().flat_map(locked::archives).collect();
     copy_manifests(input, &archives, build);
@@ -74,18 +92,19 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     let is_resolved = !requirements.is_empty();
     commands.extend(requirements);
     if commands.is_empty() {
-        return;
+        return false;
     }
     if !archives.is_empty() || !input.resolved.archives.is_empty() {
         commands.extend(tools.tidying());
     }
-    let mounts = is_locked.then(locked::mount).into_iter().collect();
+    let mounts = locked.mount().into_iter().collect();
     let why = match (is_locked, is_resolved) {
         (false, _) => "requirements",
         (true, false) => "packages of the lock file",
         (true, true) => "packages of the lock file, in other versions where the server needs them",
     };
     build.step(locked::key(input), why, tools.run_with(commands, mounts));
+    true
 }
 
 /// All requirements but those of lock files, and what they are read from.

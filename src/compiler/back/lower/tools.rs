@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use crate::compiler::back::lower::{Build, Input, bytecode};
+use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command, Mount};
 use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::front::config::{Config, KeepPkgTools};
@@ -23,37 +23,25 @@ pub(super) struct Tools {
     installer: Installer,
     has_config: bool,
     has_index: bool,
-    bytecode: Bytecode,
-}
-
-/// How Python files are compiled to bytecode.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Bytecode {
-    /// What the installed packages import is compiled.
-    Compiled,
-    /// None is written: the packages change often.
-    Omitted,
-    /// Python writes what it runs, which makes build backends faster.
-    Written,
+    /// Whether Python writes the bytecode of what it runs, which makes build backends faster.
+    writes_bytecode: bool,
 }
 
 impl Tools {
     pub(super) fn new(resolved: &Resolved) -> Self {
         let has_config = resolved.pip_config.is_some();
         let Resolved { installer, has_index, .. } = *resolved;
-        Self { installer, has_config, has_index, bytecode: Bytecode::Omitted }
+        Self { installer, has_config, has_index, writes_bytecode: false }
     }
 
     /// The tools for packages that are installed once for many edits.
     pub(super) fn for_requirements(resolved: &Resolved) -> Self {
-        Self { bytecode: Bytecode::Compiled, ..Self::new(resolved) }
+        Self { writes_bytecode: true, ..Self::new(resolved) }
     }
 
     /// The tools for packages that every edit builds again. A build runs its backend several times.
     pub(super) fn for_builds(resolved: &Resolved) -> Self {
-        let bytecode =
-            if resolved.installer == Installer::Uv { Bytecode::Written } else { Bytecode::Omitted };
-        Self { bytecode, ..Self::new(resolved) }
+        Self { writes_bytecode: resolved.installer == Installer::Uv, ..Self::new(resolved) }
     }
 
     /// pip for the packages of the server, in an image that has no uv yet.
@@ -112,7 +100,7 @@ impl Tools {
         // The server's own project is built from files that not every image has.
         let files = server::OWN_PACKAGES.iter().map(|&file| file.to_owned()).collect::<Vec<_>>();
         let directories = files.iter().map(|file| paths::parent(file)).collect();
-        let tools = Self { bytecode: Bytecode::Omitted, ..*self };
+        let tools = Self { writes_bytecode: false, ..*self };
         let install = tools.alone(None, ["-e", project].map(str::to_owned).to_vec());
         let commands = vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], files), install];
         Command::Unless { check, commands }
@@ -141,7 +129,7 @@ impl Tools {
     fn unconstrained(&self, directory: Option<String>, arguments: impl Iterator<Item = String>) -> Command {
         let directory = directory.into_iter().flat_map(|it| ["--directory".to_owned(), it]);
         let mut variables = IndexMap::new();
-        if self.bytecode == Bytecode::Omitted {
+        if !self.writes_bytecode {
             variables.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
         }
         let program: &[&str] = match self.installer {
@@ -168,7 +156,7 @@ impl Tools {
     }
 
     /// The same with `more` mounts.
-    pub(super) fn run_with(&self, mut commands: Vec<Command>, more: Vec<Mount>) -> Action {
+    pub(super) fn run_with(&self, commands: Vec<Command>, more: Vec<Mount>) -> Action {
         let cache = match self.installer {
             Installer::Pip => "/root/.cache/pip",
             Installer::Uv => "/root/.cache/uv",
@@ -186,9 +174,6 @@ impl Tools {
             mounts.push(Mount::Secret { id: id.to_owned(), target: target.to_owned() });
         }
         mounts.extend(more);
-        if self.bytecode == Bytecode::Compiled {
-            commands.extend(bytecode::commands());
-        }
         Action::Run { mounts, commands }
     }
 }

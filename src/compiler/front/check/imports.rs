@@ -5,6 +5,7 @@
 
 mod above;
 mod gone;
+pub(super) mod needed;
 mod own;
 pub(super) mod reached;
 mod search_path;
@@ -83,7 +84,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     if is_own || context.variant == Variant::Javascript || !has_usable_dependencies(context) {
         return;
     }
-    let reached = reached::find(context);
+    let reached = context.reached();
     let is_path_known = !search_path::is_changed(&reached);
     let search_path = if is_path_known { SearchPath::read(context) } else { None };
     let versions = Versions::find(context);
@@ -94,7 +95,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     let mut above = None;
     let mut installed = None;
     let mut reported = HashSet::new();
-    for Reached { located, path, module } in &reached {
+    for Reached { located, path, module } in &*reached {
         let calls = module.calls().iter();
         let found = calls.filter_map(|call| versions.check_call(located, path, module, call));
         found.for_each(|diagnostic| context.report(diagnostic));

@@ -42,35 +42,32 @@ pub(super) fn parse(text: &str, version: Option<super::PythonVersion>) -> Parsed
     let Some(module) = parsed.try_into_module() else { return Parsed::default() };
     let names = Scope::default().read(module.suite());
     let objects = objects::read(module.suite(), &names);
-    let imports = imports(module.suite());
+    let imports = module.suite().iter().flat_map(imported).collect();
     let calls = calls::read(module.suite(), &names);
     Parsed { names, imports, calls, objects, syntax_error: None, newer_syntax }
 }
 
-/// The imports among the statements of a module.
-fn imports(suite: &[Stmt]) -> Vec<Import> {
-    let mut found = Vec::new();
-    for statement in suite {
-        match statement {
-            Stmt::Import(it) => found.extend(it.names.iter().map(|alias| Import {
-                level: 0,
-                module: alias.name.to_string(),
-                names: Vec::new(),
-                span: alias.name.range().into(),
-            })),
-            Stmt::ImportFrom(it) => {
-                let module = it.module.as_ref().filter(|_| it.level == 0);
-                found.push(Import {
-                    level: it.level as usize,
-                    module: it.module.as_ref().map(ToString::to_string).unwrap_or_default(),
-                    names: it.names.iter().map(|alias| alias.name.to_string()).collect(),
-                    span: module.map_or(it.range, Ranged::range).into(),
-                });
-            }
-            _ => {}
+/// The imports of a statement.
+fn imported(statement: &Stmt) -> Vec<Import> {
+    let whole = |alias: &Alias| Import {
+        level: 0,
+        module: alias.name.to_string(),
+        names: Vec::new(),
+        span: alias.name.range().into(),
+    };
+    match statement {
+        Stmt::Import(it) => it.names.iter().map(whole).collect(),
+        Stmt::ImportFrom(it) => {
+            let module = it.module.as_ref().filter(|_| it.level == 0);
+            vec![Import {
+                level: it.level as usize,
+                module: it.module.as_ref().map(ToString::to_string).unwrap_or_default(),
+                names: it.names.iter().map(|alias| alias.name.to_string()).collect(),
+                span: module.map_or(it.range, Ranged::range).into(),
+            }]
         }
+        _ => Vec::new(),
     }
-    found
 }
 
 /// The top level of a module. It visits functions and classes as well, since any code may change the module.
@@ -212,8 +209,12 @@ impl<'a> Visitor<'a> for Scope {
                 it.value.iter().for_each(|value| self.assign([&*it.target], value));
             }
             Stmt::If(it) => self.condition(it),
-            Stmt::Import(it) => it.names.iter().for_each(|alias| self.import(alias)),
+            Stmt::Import(it) => {
+                self.names.imports.extend(imported(statement));
+                it.names.iter().for_each(|alias| self.import(alias));
+            }
             Stmt::ImportFrom(it) => {
+                self.names.imports.extend(imported(statement));
                 let module = it.module.as_deref().unwrap_or_default();
                 module.split('.').for_each(|part| self.mention(part, false));
                 it.names.iter().for_each(|alias| self.import(alias));

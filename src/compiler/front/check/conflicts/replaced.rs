@@ -6,7 +6,6 @@ use std::str::FromStr;
 use pep508_rs::pep440_rs::Version;
 
 use super::excluding;
-use crate::compiler::front::check::imports::reached;
 use crate::compiler::front::check::source::LOCK_CONFLICTS_WITH_SERVER;
 use crate::compiler::front::check::{Context, entry, written};
 use crate::compiler::front::workspace::{self, Locked};
@@ -50,7 +49,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Option<Diagnostic> {
     if replaced.is_empty() {
         return None;
     }
-    let reached = reached::find(context);
+    let reached = context.reached();
     let imports = reached.iter().flat_map(|reached| reached.module.imports());
     let imported: HashSet<&str> = imports.filter(|it| it.level == 0).map(Import::first).collect();
     replaced.iter().find(|it| imported.contains(it.user)).map(|it| it.diagnostic(context))

@@ -10,7 +10,7 @@ use crate::compiler::manifests::symbols::{Import, Language, Module};
 use crate::compiler::paths;
 
 /// The most files that are followed. A larger project says nothing about the rest.
-const MAX_FILES: usize = 300;
+pub(super) const MAX_FILES: usize = 300;
 
 /// A file, and the reference that leads to it.
 pub(in crate::compiler::front::check) struct Reached {
@@ -63,7 +63,7 @@ fn add(
 }
 
 /// The files of the project that an import in the file at `path` loads.
-fn loaded(context: &Context<'_>, path: &str, import: &Import) -> Vec<String> {
+pub(super) fn loaded(context: &Context<'_>, path: &str, import: &Import) -> Vec<String> {
     let modules = import.loaded().into_iter();
     if import.level == 0 {
         return modules.filter_map(|module| modules::resolve_only(context, &module)).collect();
