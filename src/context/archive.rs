@@ -49,18 +49,15 @@ impl Listing {
         entry: &Entry,
         path: &Path,
     ) -> Result<(), Error> {
+        let header = |kind, bytes| header(kind, entry.mode, (0, 0), MODIFIED, bytes);
         let written = match &entry.kind {
-            Kind::Directory => {
-                archive.append_data(&mut header(entry, EntryType::Directory, 0), path, io::empty())
-            }
+            Kind::Directory => archive.append_data(&mut header(EntryType::Directory, 0), path, io::empty()),
             Kind::Extra(contents) => {
-                let mut header = header(entry, EntryType::Regular, contents.len() as u64);
+                let mut header = header(EntryType::Regular, contents.len() as u64);
                 archive.append_data(&mut header, path, &contents[..])
             }
             Kind::File(_) => return self.append_file(archive, entry, path),
-            Kind::Link(target) => {
-                archive.append_link(&mut header(entry, EntryType::Symlink, 0), path, target)
-            }
+            Kind::Link(target) => archive.append_link(&mut header(EntryType::Symlink, 0), path, target),
         };
         written.map_err(|source| Error::Write { source })
     }
@@ -72,7 +69,7 @@ impl Listing {
         path: &Path,
     ) -> Result<(), Error> {
         let mut source = Source::open(self.root.join(&entry.path))?;
-        let mut header = header(entry, EntryType::Regular, source.left);
+        let mut header = header(EntryType::Regular, entry.mode, (0, 0), MODIFIED, source.left);
         let written = archive.append_data(&mut header, path, &mut source);
         match (source.failed.take(), written) {
             (Some(error), _) => Err(error),
@@ -82,14 +79,15 @@ impl Listing {
     }
 }
 
-fn header(entry: &Entry, kind: EntryType, bytes: u64) -> Header {
+/// The header of an entry with a size in bytes, and a time of modification in seconds since 1970.
+pub(super) fn header(kind: EntryType, mode: u32, owner: (u64, u64), modified: u64, bytes: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
-    header.set_mode(entry.mode);
+    header.set_mode(mode);
     header.set_size(bytes);
-    header.set_mtime(MODIFIED);
-    header.set_uid(0);
-    header.set_gid(0);
+    header.set_mtime(modified);
+    header.set_uid(owner.0);
+    header.set_gid(owner.1);
     header
 }
 

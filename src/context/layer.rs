@@ -1,6 +1,7 @@
 //! The archive as a layer of an image, as if an engine had copied the context to a directory.
 
-use std::io;
+use std::borrow::Cow;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -8,9 +9,10 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
-use tar::{EntryType, Header};
+use tar::EntryType;
 
-use super::archive::MODIFIED;
+use super::archive::{MODIFIED, header};
+use super::walk::path_bytes;
 use super::{Error, Listing};
 
 /// Compression level.
@@ -34,6 +36,48 @@ pub struct Parent {
     modified: u64,
 }
 
+impl Layer {
+    /// The layer with the entries of the compressed layer `bytes`, as [`Listing::layer`] writes them: engines differ in their
+    /// order and compression.
+    ///
+    /// # Errors
+    ///
+    /// The layer is no archive, or has another kind of entry than files, directories and symbolic links.
+    pub fn rewritten(bytes: &[u8]) -> io::Result<Self> {
+        let mut entries = Vec::new();
+        for entry in tar::Archive::new(GzDecoder::new(bytes)).entries()? {
+            let mut entry = entry?;
+            // Without a slash at the end of directories.
+            let path: PathBuf = entry.path()?.components().collect();
+            let (from, kind) = (entry.header(), entry.header().entry_type());
+            let owner = (from.uid()?, from.gid()?);
+            let header = header(kind, from.mode()? & 0o7777, owner, from.mtime()?, entry.size());
+            let link = entry.link_name()?.map(Cow::into_owned);
+            if !(kind.is_file() || kind.is_dir() || kind.is_symlink()) {
+                return Err(io::Error::other(format!("`{}` is a special file", path.display())));
+            }
+            let mut contents = Vec::new();
+            entry.read_to_end(&mut contents)?;
+            entries.push((path, header, link, contents));
+        }
+        entries.sort_by(|(one, ..), (other, ..)| path_bytes(one).cmp(path_bytes(other)));
+        let mut archive = new_archive();
+        for (path, mut header, link, contents) in entries {
+            match link {
+                Some(target) => archive.append_link(&mut header, path, target)?,
+                None => archive.append_data(&mut header, path, &contents[..])?,
+            }
+        }
+        Self::of(archive)
+    }
+
+    fn of(archive: NewArchive) -> io::Result<Self> {
+        let Hashed { out, hasher } = archive.into_inner()?;
+        let bytes = out.finish()?.into();
+        Ok(Self { bytes, diff_id: format!("sha256:{}", hex::encode(hasher.finalize())) })
+    }
+}
+
 impl Listing {
     /// The layer with the context in `directory`, an absolute path in the image, below `parents`. The same tree gives the
     /// same bytes.
@@ -42,26 +86,17 @@ impl Listing {
     ///
     /// A file cannot be read, or changes while it is read.
     pub fn layer(&self, directory: &str, parents: &[Parent]) -> Result<Layer, Error> {
-        let out = Hashed { out: GzEncoder::new(Vec::new(), Compression::new(LEVEL)), hasher: Sha256::new() };
-        let mut archive = tar::Builder::new(out);
+        let mut archive = new_archive();
         let write = |source| Error::Write { source };
-        for parent in parents {
-            let mut header = Header::new_gnu();
-            header.set_entry_type(EntryType::Directory);
-            header.set_mode(parent.mode);
-            header.set_uid(parent.owner.0);
-            header.set_gid(parent.owner.1);
-            header.set_mtime(parent.modified);
-            header.set_size(0);
-            archive.append_data(&mut header, &parent.path, io::empty()).map_err(write)?;
+        for Parent { path, mode, owner, modified } in parents {
+            let mut header = header(EntryType::Directory, *mode, *owner, *modified, 0);
+            archive.append_data(&mut header, path, io::empty()).map_err(write)?;
         }
         let prefix = Path::new(directory.trim_matches('/'));
         for entry in &self.entries {
             self.append(&mut archive, entry, &prefix.join(&entry.path))?;
         }
-        let Hashed { out, hasher } = archive.into_inner().map_err(write)?;
-        let bytes = out.finish().map_err(write)?;
-        Ok(Layer { bytes: bytes.into(), diff_id: format!("sha256:{}", hex::encode(hasher.finalize())) })
+        Layer::of(archive).map_err(write)
     }
 }
 
@@ -97,6 +132,14 @@ impl Parent {
     }
 }
 
+/// An archive in the making.
+type NewArchive = tar::Builder<Hashed<GzEncoder<Vec<u8>>>>;
+
+fn new_archive() -> NewArchive {
+    let out = GzEncoder::new(Vec::new(), Compression::new(LEVEL));
+    tar::Builder::new(Hashed { out, hasher: Sha256::new() })
+}
+
 /// Passes an archive on, and hashes it.
 struct Hashed<W> {
     out: W,
@@ -117,15 +160,54 @@ impl<W: io::Write> io::Write for Hashed<W> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use super::*;
     use crate::compiler::manifests::dockerignore::Ignore;
     use crate::context::Context;
 
+    /// The entries of a layer in another order, format and compression, with a slash at the end of directories.
+    fn as_by_an_engine(layer: &[u8]) -> Vec<u8> {
+        let mut out = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        let mut archive = tar::Archive::new(GzDecoder::new(layer));
+        let mut entries: Vec<_> = archive
+            .entries()
+            .unwrap()
+            .map(|entry| {
+                let mut entry = entry.unwrap();
+                let mut contents = Vec::new();
+                entry.read_to_end(&mut contents).unwrap();
+                let link = entry.link_name().unwrap().map(Cow::into_owned);
+                (entry.path().unwrap().into_owned(), entry.header().clone(), link, contents)
+            })
+            .collect();
+        entries.reverse();
+        for (path, from, link, contents) in entries {
+            let mut header = tar::Header::new_ustar();
+            header.set_entry_type(from.entry_type());
+            header.set_mode(from.mode().unwrap() | 0o100_000);
+            header.set_mtime(from.mtime().unwrap());
+            header.set_uid(from.uid().unwrap());
+            header.set_gid(from.gid().unwrap());
+            header.set_size(contents.len() as u64);
+            match link {
+                Some(target) => out.append_link(&mut header, path, target).unwrap(),
+                None if from.entry_type().is_dir() => {
+                    out.append_data(&mut header, format!("{}/", path.display()), &[][..]).unwrap();
+                }
+                None => out.append_data(&mut header, path, &contents[..]).unwrap(),
+            }
+        }
+        out.into_inner().unwrap().finish().unwrap()
+    }
+
     #[test]
     fn a_layer_is_read_as_it_was_written() {
         let root = tempfile::TempDir::new().unwrap();
+        let long = root.path().join("d".repeat(90)).join("n".repeat(90));
+        std::fs::create_dir_all(&long).unwrap();
+        std::fs::write(long.join("f".repeat(90)), "text").unwrap();
+        std::fs::write(root.path().join("ü"), "").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("l".repeat(200), root.path().join("link")).unwrap();
         let context = Context {
             root: root.path().to_owned(),
             ignore: Ignore::default(),
@@ -138,6 +220,7 @@ mod tests {
         let layer = listing.layer("/deps/app/", &parents).unwrap();
         assert_eq!(layer.bytes, listing.layer("/deps/app/", &parents).unwrap().bytes);
         assert_eq!(Parent::read(&layer.bytes, "/deps/app/").unwrap(), parents);
+        assert_eq!(Layer::rewritten(&as_by_an_engine(&layer.bytes)).unwrap().bytes, layer.bytes);
         let mut archive = Vec::new();
         GzDecoder::new(&layer.bytes[..]).read_to_end(&mut archive).unwrap();
         assert_eq!(layer.diff_id, format!("sha256:{}", hex::encode(Sha256::digest(&archive))));

@@ -1,6 +1,6 @@
 //! Lists the files of the archive.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -28,12 +28,24 @@ pub(super) fn list(context: &Context) -> Result<Listing, Error> {
     };
     walk.directory(Path::new(""), &Trail::default())?;
     let mut entries = walk.entries;
-    entries.sort_unstable_by(|left, right| bytes(left).cmp(bytes(right)));
+    entries.extend(directories_of_extra(context, &entries));
+    entries.sort_unstable_by(|left, right| path_bytes(&left.path).cmp(path_bytes(&right.path)));
     Ok(Listing { root: context.root.clone(), entries })
 }
 
-fn bytes(entry: &Entry) -> &[u8] {
-    entry.path.as_os_str().as_encoded_bytes()
+/// The directories of the files to add that are not on disk. An engine would make them at the time of the build.
+fn directories_of_extra(context: &Context, entries: &[Entry]) -> Vec<Entry> {
+    let above = context.extra.iter().flat_map(|(path, _)| Path::new(path).ancestors().skip(1));
+    let mut paths: BTreeSet<&Path> = above.filter(|path| !path.as_os_str().is_empty()).collect();
+    entries.iter().for_each(|entry| _ = paths.remove(&*entry.path));
+    let directory =
+        |path: &Path| Entry { path: path.to_owned(), kind: Kind::Directory, mode: EXECUTABLE_MODE };
+    paths.into_iter().map(directory).collect()
+}
+
+/// The key by which entries are sorted.
+pub(super) fn path_bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
 }
 
 struct Walk<'a> {

@@ -198,6 +198,18 @@ impl Engine {
         }
     }
 
+    /// Whether a push of the image of `request` is to get the digest that it has without an engine: the same inputs make the same
+    /// image, in which no record names the layer of the source by its former digest.
+    ///
+    /// # Errors
+    ///
+    /// The engine does not answer.
+    pub async fn settles(&self, request: &BuildRequest) -> Result<bool, Error> {
+        let may =
+            request.settings.time.is_some() && !request.settings.inline_cache && request.source().is_ok();
+        Ok(may && (self.is_podman().await? || self.has_containerd_store().await?))
+    }
+
     /// The parameter that makes the engine set the times of files to that of the image, if it has one.
     async fn times(
         &self,

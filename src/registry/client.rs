@@ -312,7 +312,7 @@ impl Repository {
         Error::Invalid { what: what.to_owned(), host: self.host.clone(), reason: reason.to_owned() }
     }
 
-    fn check(&self, what: &str, expected: &str, found: &str) -> Result<(), Error> {
+    pub(super) fn check(&self, what: &str, expected: &str, found: &str) -> Result<(), Error> {
         if expected == found {
             return Ok(());
         }

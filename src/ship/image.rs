@@ -1,6 +1,6 @@
 //! How the project gets to the service; as an image, built here and pushed to the service's registry or the user's.
 
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::event::Hooks;
 use super::name::slug;
@@ -8,9 +8,9 @@ use super::request::{Destination, Method, Placement};
 use super::shipment::Shipment;
 use super::{Error, Request};
 use crate::api::wire::{Deployment, Source, SourceConfig};
-use crate::engine::{self, BuildRequest, Engine, Login, PushRequest};
+use crate::engine::{self, BuildRequest, Engine, Login, PushRequest, Pushed};
 use crate::live::{Event, relay};
-use crate::registry::{self, Access, Replaced, Replacement};
+use crate::registry::{self, Access, Replaced, Replacement, not_settled, settle};
 
 /// The platform of deployment services.
 pub const PLATFORM: &str = "linux/amd64";
@@ -191,13 +191,7 @@ impl<H: Hooks> Shipment<'_, H> {
             tags: vec![format!("{repository}:{}", self.request.tag)],
             ..self.request.build.clone()
         };
-        let (sender, events) = unbounded_channel();
-        let access = Access {
-            env: &self.request.engine,
-            login: login.map(|login| (repository.to_owned(), login)),
-            policy: self.request.registry,
-            events: sender,
-        };
+        let (access, events) = access(self.request, repository, login);
         let replacement = Replacement { request: &request, from, access };
         let Self { service, hooks, .. } = self;
         let Replaced { images, .. } = relay(&mut **hooks, events, replacement.run(&service.stop)).await?;
@@ -222,11 +216,31 @@ impl<H: Hooks> Shipment<'_, H> {
             silence: self.request.push_silence,
         };
         let Self { service, hooks, .. } = self;
-        let pushed = engine.push(&request, |event| hooks.event(&event), &service.stop).await?;
-        let uri = format!("{}@{}", pushed.repository, pushed.digest);
+        let Pushed { repository, mut digest } =
+            engine.push(&request, |event| hooks.event(&event), &service.stop).await?;
+        if self.request.image.is_none() && engine.settles(&self.request.build).await? {
+            let (access, events) = access(self.request, &repository, request.login);
+            let image = format!("{repository}:{}@{digest}", request.tag);
+            match relay(&mut **hooks, events, settle(&access, &image, &service.stop)).await {
+                Ok(settled) => digest = settled,
+                Err(error) => hooks.event(&Event::Warning { message: not_settled(&error) }),
+            }
+        }
+        let uri = format!("{repository}@{digest}");
         self.hooks.event(&Event::Pushed { image: uri.clone() });
         Ok(uri)
     }
+}
+
+/// How the registry of `repository` is reached, with credentials other than those of `docker login` if there are.
+fn access<'a>(
+    request: &'a Request,
+    repository: &str,
+    login: Option<Login>,
+) -> (Access<'a>, UnboundedReceiver<Event>) {
+    let (sender, events) = unbounded_channel();
+    let login = login.map(|login| (repository.to_owned(), login));
+    (Access { env: &request.engine, login, policy: request.registry, events: sender }, events)
 }
 
 /// Refuses methods that the deployment does not accept.

@@ -1,12 +1,17 @@
 //! SOURCE_DATE_EPOCH: one tree, one digest.
 
+use std::fs;
 use std::process::Command;
 
 use super::Copy;
+use super::push::Stage;
 use crate::engine::{docker, hosts};
 use crate::harness::TestEnv;
+use crate::registry::{PASSWORD, Registry};
 
 const NAME: &str = "agentcli-test-digest";
+const BASE: &str = "langchain/langgraph-api:3.11";
+const TIME: (&str, &str) = ("SOURCE_DATE_EPOCH", "1700000000");
 
 /// Builds the same project in another directory, with other times and `permissions` of its files; returns the ID, the time of
 /// the image, and what was said.
@@ -15,7 +20,7 @@ fn build(host: &str, permissions: &str, options: &str) -> (String, String, Strin
     let chmod = Command::new("chmod").args(["-R", permissions]).arg(project.directory.path()).status();
     assert!(chmod.unwrap().success());
     let env = TestEnv::inside(project.directory.path());
-    let env = env.variable("DOCKER_HOST", host).variable("SOURCE_DATE_EPOCH", "1700000000");
+    let env = env.variable("DOCKER_HOST", host).variable(TIME.0, TIME.1);
     let built = env.run(&format!("build --no-pull -t {NAME} {options}"));
     assert_eq!(built.code, 0, "{}", built.err);
     let format = "{{.Id}} {{.Created}}";
@@ -37,6 +42,40 @@ fn one_tree_has_one_digest_where_the_engine_sets_the_times_of_files() {
         if sets_times {
             assert_eq!(created, "2023-11-14T22:13:20Z", "{host}");
             assert_eq!(build(&host, "go=", options).0, id, "{host}");
+            push_with_an_engine_and_without(&host);
         }
     }
+}
+
+/// Pushes an image and one of an edited source, each with the engine and from the first without it.
+fn push_with_an_engine_and_without(host: &str) {
+    let registry = Registry::start();
+    let address = &registry.address;
+    let stage = Stage::new(Copy::of("hello"), host, address, PASSWORD).variable(TIME.0, TIME.1);
+    let base = format!("{address}/base:1");
+    stage.docker(host, &["tag", BASE, &base]);
+    stage.docker(host, &["push", "-q", &base]);
+    let image = |tag: &str| format!("{address}/team/agent:{tag}");
+    let push = |tag: &str, options: &str| {
+        let arguments = format!("build --push -t {} --base-image {base} {options}", image(tag));
+        let pushed =
+            if options.contains("--no-engine") { stage.alone(&arguments) } else { stage.run(&arguments) };
+        assert_eq!(pushed.code, 0, "{}", pushed.err);
+        let digest = registry.digest("team/agent", tag).unwrap();
+        assert!(pushed.out.ends_with(&format!("{address}/team/agent@{digest}\n")), "{}", pushed.out);
+        digest
+    };
+    let alone = format!("--no-engine --from {}", image("1"));
+    let first = push("1", "--no-pull --no-cache");
+    assert_eq!(push("2", &alone), first);
+    let graph = stage.copy.directory.path().join("src/hello/graph.py");
+    let text = fs::read_to_string(&graph).unwrap();
+    fs::write(graph, text.replace("Hello", "Good morning")).unwrap();
+    let edited = push("3", "--no-pull --no-cache");
+    assert_ne!(edited, first);
+    assert_eq!(push("4", &alone), edited);
+    stage.docker(host, &["pull", "-q", &image("3")]);
+    let greeting = super::Container::start(host, &image("3")).run("agent");
+    assert_eq!(greeting["greeting"], "Good morning, Ada!");
+    docker(host, &["rmi", "-f", &base, &image("1"), &image("3")]);
 }

@@ -17,6 +17,7 @@ pub(super) struct Stage {
     pub(super) copy: Copy,
     pub(super) host: String,
     login: TestEnv,
+    variables: Vec<(&'static str, &'static str)>,
 }
 
 impl Stage {
@@ -29,7 +30,14 @@ impl Stage {
         let auths: serde_json::Map<_, _> =
             registries.iter().map(|registry| ((*registry).to_owned(), auth.clone())).collect();
         let config = json!({ "auths": auths }).to_string();
-        Self { copy, host: host.to_owned(), login: TestEnv::empty().file("config.json", config) }
+        let login = TestEnv::empty().file("config.json", config);
+        Self { copy, host: host.to_owned(), login, variables: Vec::new() }
+    }
+
+    /// The same with an environment variable.
+    pub(super) fn variable(mut self, name: &'static str, value: &'static str) -> Self {
+        self.variables.push((name, value));
+        self
     }
 
     /// The same on another engine.
@@ -47,9 +55,13 @@ impl Stage {
 
     /// Runs without an engine.
     pub(super) fn alone(&self, arguments: &str) -> Output {
+        self.env().variable("DOCKER_HOST", "unix:///none").run(arguments)
+    }
+
+    fn env(&self) -> TestEnv {
         let config = self.login.path("").display().to_string();
-        let env = TestEnv::inside(self.copy.directory.path());
-        env.variable("DOCKER_HOST", "unix:///none").variable("DOCKER_CONFIG", &config).run(arguments)
+        let env = TestEnv::inside(self.copy.directory.path()).variable("DOCKER_CONFIG", &config);
+        self.variables.iter().fold(env, |env, (name, value)| env.variable(name, value))
     }
 
     /// The same as a process of its own, which trusts this certificate only.
@@ -61,9 +73,7 @@ impl Stage {
     }
 
     pub(super) fn run(&self, arguments: &str) -> Output {
-        let config = self.login.path("").display().to_string();
-        let env = TestEnv::inside(self.copy.directory.path());
-        env.variable("DOCKER_HOST", &self.host).variable("DOCKER_CONFIG", &config).run(arguments)
+        self.env().variable("DOCKER_HOST", &self.host).run(arguments)
     }
 }
 

@@ -24,8 +24,8 @@ use crate::engine::{
     Again, BuildEvent, BuildReporter as _, BuildRequest, Built, Engine, PushRequest, Pushed,
 };
 use crate::error::Error;
-use crate::live::{Reporter as _, relay};
-use crate::registry::{Replaced, Replacement, push_index};
+use crate::live::{Event, Reporter as _, relay};
+use crate::registry::{Replaced, Replacement, not_settled, push_index, settle};
 use provenance::Definition;
 
 #[derive(Debug, clap::Args)]
@@ -144,7 +144,8 @@ impl Build {
             let built = build(&engine, request.clone(), &runtime, &mut printer)?;
             print_built(printer.env, &built, self.is_json())?;
             if self.push {
-                let images = runtime.block_on(push(&engine, &built, silence, &mut printer))?;
+                let settles = runtime.block_on(engine.settles(&request))?;
+                let images = runtime.block_on(push(&engine, &built, silence, settles, &mut printer))?;
                 if let Some(definition) = &definition {
                     definition.attach(&mut printer, &runtime, &request, &images, None)?;
                 }
@@ -293,19 +294,30 @@ fn digest_in(image: &str) -> String {
     image.rsplit_once('@').map_or(image, |(_, digest)| digest).to_owned()
 }
 
-/// Pushes the image under each of its names; returns the repository and the digest there for each.
+/// Pushes the image under each of its names; returns the repository and the digest there for each, which is that of an image
+/// without an engine if it `settles`.
 async fn push(
     engine: &Engine,
     built: &Built,
     silence: Duration,
+    settles: bool,
     printer: &mut Printer<'_>,
 ) -> Result<Vec<String>, Error> {
     let stop = printer.env.stop.clone();
     let mut images: Vec<String> = Vec::new();
     for name in &built.tags {
         let request = target(&built.id, name, silence)?;
-        let Pushed { repository, digest } =
+        let Pushed { repository, mut digest } =
             engine.push(&request, |event| printer.event(&event), &stop).await?;
+        if settles {
+            let (engine_env, image) =
+                (printer.env.engine(), format!("{repository}:{}@{digest}", request.tag));
+            let (access, events) = access(printer.env, &engine_env);
+            match relay(printer, events, settle(&access, &image, &stop)).await {
+                Ok(settled) => digest = settled,
+                Err(error) => printer.event(&Event::Warning { message: not_settled(&error) }),
+            }
+        }
         let image = format!("{repository}@{digest}");
         // Two tags of one repository.
         if !images.contains(&image) {

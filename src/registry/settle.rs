@@ -1,0 +1,40 @@
+//! One digest: the source layer of an image that an engine pushed, written as without an engine.
+
+use super::access::{Access, parsed};
+use super::client::digest_of;
+use super::error::Error;
+use super::image::Image;
+use super::renewed::Renewed;
+use crate::context::Layer;
+use crate::live::Stop;
+
+/// Writes the last layer of the image with the name `image`, a repository, a tag and a digest, again in one order and with
+/// one compression, which differ between engines, and moves the tag to the new image; returns its digest.
+///
+/// # Errors
+///
+/// The registry has no such image, its last layer cannot be read, or the registry refuses or is unreachable. The tag then
+/// leads to the same image as before.
+pub async fn settle(access: &Access<'_>, image: &str, stop: &Stop) -> Result<String, Error> {
+    stop.unless_asked(settled(access, image)).await?
+}
+
+async fn settled(access: &Access<'_>, image: &str) -> Result<String, Error> {
+    let name = parsed(image);
+    let repository = access.open(name.name, true).await?;
+    let (tag, digest) = (name.tag.unwrap_or_default(), name.digest.unwrap_or_default());
+    let what = format!("push `{}`", repository.image(tag));
+    let found = Image::find(&repository, digest, None).await?;
+    let found = found.ok_or_else(|| repository.invalid(&what, "it does not have the pushed image"))?;
+    let last = found.layers().last().and_then(|layer| layer["digest"].as_str()).unwrap_or_default();
+    let bytes = repository.beginning(last, usize::MAX).await?;
+    repository.check(&what, last, &digest_of(&bytes))?;
+    let layer = Layer::rewritten(&bytes)
+        .map_err(|error| repository.invalid(&what, &format!("its last layer cannot be read: {error}")))?;
+    Renewed::new(&found, layer).push(&what, &repository, tag, access).await
+}
+
+/// The text of a warning about an image that keeps the digest that the engine gave it.
+pub fn not_settled(error: &Error) -> String {
+    format!("the digest of the image is another one than without an engine: {error}")
+}
