@@ -1,6 +1,7 @@
 //! The archive as a layer of an image, as if an engine had copied the context to a directory.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -9,11 +10,11 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
-use tar::EntryType;
+use tar::{EntryType, Header};
 
 use super::archive::{MODIFIED, header};
 use super::walk::path_bytes;
-use super::{Error, Listing};
+use super::{Error, Kind, Listing};
 
 /// Compression level.
 const LEVEL: u32 = 6;
@@ -36,41 +37,39 @@ pub struct Parent {
     modified: u64,
 }
 
-impl Layer {
-    /// The layer with the entries of the compressed layer `bytes`, as [`Listing::layer`] writes them: engines differ in their
-    /// order and compression.
-    ///
-    /// # Errors
-    ///
-    /// The layer is no archive, or has another kind of entry than files, directories and symbolic links.
-    pub fn rewritten(bytes: &[u8]) -> io::Result<Self> {
-        let mut entries = Vec::new();
-        for entry in tar::Archive::new(GzDecoder::new(bytes)).entries()? {
-            let mut entry = entry?;
-            // Without a slash at the end of directories.
-            let path: PathBuf = entry.path()?.components().collect();
-            let (from, kind) = (entry.header(), entry.header().entry_type());
-            let owner = (from.uid()?, from.gid()?);
-            let header = header(kind, from.mode()? & 0o7777, owner, from.mtime()?, entry.size());
-            let link = entry.link_name()?.map(Cow::into_owned);
-            if !(kind.is_file() || kind.is_dir() || kind.is_symlink()) {
-                return Err(io::Error::other(format!("`{}` is a special file", path.display())));
-            }
-            let mut contents = Vec::new();
-            entry.read_to_end(&mut contents)?;
-            entries.push((path, header, link, contents));
+/// An entry of a layer.
+struct LayerEntry {
+    path: PathBuf,
+    header: Header,
+    link: Option<PathBuf>,
+    contents: Vec<u8>,
+}
+
+impl LayerEntry {
+    fn read(mut entry: tar::Entry<'_, impl io::Read>) -> io::Result<Self> {
+        // Without a slash at the end of directories.
+        let path: PathBuf = entry.path()?.components().collect();
+        let (from, kind) = (entry.header(), entry.header().entry_type());
+        if !(kind.is_file() || kind.is_dir() || kind.is_symlink()) {
+            return Err(io::Error::other(format!("`{}` is a special file", path.display())));
         }
-        entries.sort_by(|(one, ..), (other, ..)| path_bytes(one).cmp(path_bytes(other)));
-        let mut archive = new_archive();
-        for (path, mut header, link, contents) in entries {
-            match link {
-                Some(target) => archive.append_link(&mut header, path, target)?,
-                None => archive.append_data(&mut header, path, &contents[..])?,
-            }
-        }
-        Self::of(archive)
+        let owner = (from.uid()?, from.gid()?);
+        let header = header(kind, from.mode()? & 0o7777, owner, from.mtime()?, entry.size());
+        let link = entry.link_name()?.map(Cow::into_owned);
+        let mut contents = Vec::new();
+        entry.read_to_end(&mut contents)?;
+        Ok(Self { path, header, link, contents })
     }
 
+    fn write(mut self, archive: &mut NewArchive) -> io::Result<()> {
+        match self.link {
+            Some(target) => archive.append_link(&mut self.header, self.path, target),
+            None => archive.append_data(&mut self.header, self.path, &self.contents[..]),
+        }
+    }
+}
+
+impl Layer {
     fn of(archive: NewArchive) -> io::Result<Self> {
         let Hashed { out, hasher } = archive.into_inner()?;
         let bytes = out.finish()?.into();
@@ -97,6 +96,40 @@ impl Listing {
             self.append(&mut archive, entry, &prefix.join(&entry.path))?;
         }
         Layer::of(archive).map_err(write)
+    }
+
+    /// The same from `made`, the compressed layer that an engine made of the context: engines differ in the order of the entries
+    /// and in compression, and leave out what is the same before: directories, and the files at and below `copied`, which
+    /// have to be as they were when they were copied.
+    ///
+    /// # Errors
+    ///
+    /// The layer is no archive, or has another kind of entry than files, directories and symbolic links; or a file cannot be
+    /// read.
+    pub fn layer_of_engine(&self, made: &[u8], directory: &str, copied: &[&String]) -> io::Result<Layer> {
+        let mut entries = tar::Archive::new(GzDecoder::new(made))
+            .entries()?
+            .map(|entry| LayerEntry::read(entry?))
+            .collect::<io::Result<Vec<_>>>()?;
+        let known: HashSet<PathBuf> = entries.iter().map(|entry| entry.path.clone()).collect();
+        let prefix = Path::new(directory.trim_matches('/'));
+        let mut left_out = tar::Builder::new(Vec::new());
+        for entry in &self.entries {
+            let path = prefix.join(&entry.path);
+            let may_be_left_out =
+                entry.kind == Kind::Directory || copied.iter().any(|source| entry.path.starts_with(source));
+            if may_be_left_out && !known.contains(&path) {
+                self.append(&mut left_out, entry, &path).map_err(io::Error::other)?;
+            }
+        }
+        let left_out = left_out.into_inner()?;
+        for entry in tar::Archive::new(&left_out[..]).entries()? {
+            entries.push(LayerEntry::read(entry?)?);
+        }
+        entries.sort_by(|one, other| path_bytes(&one.path).cmp(path_bytes(&other.path)));
+        let mut archive = new_archive();
+        entries.into_iter().try_for_each(|entry| entry.write(&mut archive))?;
+        Layer::of(archive)
     }
 }
 
@@ -164,8 +197,9 @@ mod tests {
     use crate::compiler::manifests::dockerignore::Ignore;
     use crate::context::Context;
 
-    /// The entries of a layer in another order, format and compression, with a slash at the end of directories.
-    fn as_by_an_engine(layer: &[u8]) -> Vec<u8> {
+    /// The entries of a layer in another order, format and compression, with a slash at the end of directories, and without those
+    /// at and below `left_out`.
+    fn as_by_an_engine(layer: &[u8], left_out: &str) -> Vec<u8> {
         let mut out = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         let mut archive = tar::Archive::new(GzDecoder::new(layer));
         let mut entries: Vec<_> = archive
@@ -180,6 +214,7 @@ mod tests {
             })
             .collect();
         entries.reverse();
+        entries.retain(|(path, ..)| !path.starts_with(left_out));
         for (path, from, link, contents) in entries {
             let mut header = tar::Header::new_ustar();
             header.set_entry_type(from.entry_type());
@@ -206,6 +241,8 @@ mod tests {
         std::fs::create_dir_all(&long).unwrap();
         std::fs::write(long.join("f".repeat(90)), "text").unwrap();
         std::fs::write(root.path().join("ü"), "").unwrap();
+        std::fs::create_dir(root.path().join("same")).unwrap();
+        std::fs::write(root.path().join("same/file"), "text").unwrap();
         #[cfg(unix)]
         std::os::unix::fs::symlink("l".repeat(200), root.path().join("link")).unwrap();
         let context = Context {
@@ -220,7 +257,11 @@ mod tests {
         let layer = listing.layer("/deps/app/", &parents).unwrap();
         assert_eq!(layer.bytes, listing.layer("/deps/app/", &parents).unwrap().bytes);
         assert_eq!(Parent::read(&layer.bytes, "/deps/app/").unwrap(), parents);
-        assert_eq!(Layer::rewritten(&as_by_an_engine(&layer.bytes)).unwrap().bytes, layer.bytes);
+        let copied = "same".to_owned();
+        let by_engine = as_by_an_engine(&layer.bytes, "deps/app/same");
+        let again = listing.layer_of_engine(&by_engine, "/deps/app", &[&copied]).unwrap();
+        assert_eq!(again.bytes, layer.bytes);
+        assert_ne!(listing.layer_of_engine(&by_engine, "/deps/app", &[]).unwrap().bytes, layer.bytes);
         let mut archive = Vec::new();
         GzDecoder::new(&layer.bytes[..]).read_to_end(&mut archive).unwrap();
         assert_eq!(layer.diff_id, format!("sha256:{}", hex::encode(Sha256::digest(&archive))));

@@ -124,6 +124,13 @@ impl StepOrigin {
     }
 }
 
+impl BuildRequest {
+    /// The paths that steps before the source copy.
+    pub fn copied(&self) -> impl Iterator<Item = &String> + Clone {
+        copied_before_the_source(&self.steps)
+    }
+}
+
 /// A short digest.
 fn digest(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();

@@ -5,33 +5,47 @@ use super::client::digest_of;
 use super::error::Error;
 use super::image::Image;
 use super::renewed::Renewed;
-use crate::context::Layer;
+use crate::engine::{BuildRequest, SOURCE_LABEL, SourceRecord};
 use crate::live::Stop;
 
-/// Writes the last layer of the image with the name `image`, a repository, a tag and a digest, again in one order and with
-/// one compression, which differ between engines, and moves the tag to the new image; returns its digest.
+/// Writes the last layer of the image with the name `image`, a repository, a tag and a digest, which was built of `request`, as
+/// it is without an engine, and moves the tag to the new image; returns its digest.
 ///
 /// # Errors
 ///
-/// The registry has no such image, its last layer cannot be read, or the registry refuses or is unreachable. The tag then
-/// leads to the same image as before.
-pub async fn settle(access: &Access<'_>, image: &str, stop: &Stop) -> Result<String, Error> {
-    stop.unless_asked(settled(access, image)).await?
+/// The registry has no such image, or one of something else; its last layer cannot be read; or the registry refuses or is
+/// unreachable. The tag then leads to the same image as before.
+pub async fn settle(
+    access: &Access<'_>,
+    image: &str,
+    request: &BuildRequest,
+    stop: &Stop,
+) -> Result<String, Error> {
+    stop.unless_asked(settled(access, image, request)).await?
 }
 
-async fn settled(access: &Access<'_>, image: &str) -> Result<String, Error> {
+async fn settled(access: &Access<'_>, image: &str, request: &BuildRequest) -> Result<String, Error> {
     let name = parsed(image);
     let repository = access.open(name.name, true).await?;
     let (tag, digest) = (name.tag.unwrap_or_default(), name.digest.unwrap_or_default());
     let what = format!("push `{}`", repository.image(tag));
     let found = Image::find(&repository, digest, None).await?;
     let found = found.ok_or_else(|| repository.invalid(&what, "it does not have the pushed image"))?;
+    let different =
+        |reason: String| Error::Different { image: image.to_owned(), reason, hint: "build it again" };
+    let mut listing = request.context.list()?;
+    let copied: Vec<&String> = request.copied().collect();
+    listing.hold(copied.iter().copied())?;
+    let record = SourceRecord::new(request, &listing)?.map_err(different)?;
+    if let Some(reason) = record.difference(request, found.label(SOURCE_LABEL).unwrap_or_default()) {
+        return Err(different(reason));
+    }
     let last = found.layers().last().and_then(|layer| layer["digest"].as_str()).unwrap_or_default();
     let bytes = repository.beginning(last, usize::MAX).await?;
     repository.check(&what, last, &digest_of(&bytes))?;
-    let layer = Layer::rewritten(&bytes)
-        .map_err(|error| repository.invalid(&what, &format!("its last layer cannot be read: {error}")))?;
-    Renewed::new(&found, layer).push(&what, &repository, tag, access).await
+    let layer = listing.layer_of_engine(&bytes, request.source().unwrap_or_default(), &copied);
+    let unreadable = |error| repository.invalid(&what, &format!("its last layer cannot be read: {error}"));
+    Renewed::new(&found, layer.map_err(unreadable)?).push(&what, &repository, tag, access).await
 }
 
 /// The text of a warning about an image that keeps the digest that the engine gave it.

@@ -218,10 +218,11 @@ impl<H: Hooks> Shipment<'_, H> {
         let Self { service, hooks, .. } = self;
         let Pushed { repository, mut digest } =
             engine.push(&request, |event| hooks.event(&event), &service.stop).await?;
-        if self.request.image.is_none() && engine.settles(&self.request.build).await? {
+        let build = &self.request.build;
+        if self.request.image.is_none() && engine.settles(build).await? {
             let (access, events) = access(self.request, &repository, request.login);
             let image = format!("{repository}:{}@{digest}", request.tag);
-            match relay(&mut **hooks, events, settle(&access, &image, &service.stop)).await {
+            match relay(&mut **hooks, events, settle(&access, &image, build, &service.stop)).await {
                 Ok(settled) => digest = settled,
                 Err(error) => hooks.event(&Event::Warning { message: not_settled(&error) }),
             }

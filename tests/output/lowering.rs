@@ -223,7 +223,7 @@ fn packages_that_need_their_source() {
     in_order(&plan, "COPY . /deps/app/", installed);
     in_order(&plan, "(uv pip uninstall --system pip", "COPY . /deps/app/");
     let pip = format!(r#"{entries}, "pip_installer": "pip""#);
-    in_order(&self::plan(&pip, &files), "COPY . /deps/app/", "(uv pip uninstall --system pip");
+    in_order(&self::plan(&pip, &files), "COPY . /deps/app/", "(uv pip uninstall --system --no-cache pip");
     has_not(&plan, "touch /deps/app");
     let notes: Vec<(&str, &str)> =
         plan.notes.iter().map(|note| (note.key.as_str(), note.message.as_str())).collect();

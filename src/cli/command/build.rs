@@ -144,8 +144,7 @@ impl Build {
             let built = build(&engine, request.clone(), &runtime, &mut printer)?;
             print_built(printer.env, &built, self.is_json())?;
             if self.push {
-                let settles = runtime.block_on(engine.settles(&request))?;
-                let images = runtime.block_on(push(&engine, &built, silence, settles, &mut printer))?;
+                let images = runtime.block_on(push(&engine, &request, &built, silence, &mut printer))?;
                 if let Some(definition) = &definition {
                     definition.attach(&mut printer, &runtime, &request, &images, None)?;
                 }
@@ -294,16 +293,16 @@ fn digest_in(image: &str) -> String {
     image.rsplit_once('@').map_or(image, |(_, digest)| digest).to_owned()
 }
 
-/// Pushes the image under each of its names; returns the repository and the digest there for each, which is that of an image
-/// without an engine if it `settles`.
+/// Pushes the image under each of its names; returns the repository and the digest there for each.
 async fn push(
     engine: &Engine,
+    build: &BuildRequest,
     built: &Built,
     silence: Duration,
-    settles: bool,
     printer: &mut Printer<'_>,
 ) -> Result<Vec<String>, Error> {
     let stop = printer.env.stop.clone();
+    let settles = engine.settles(build).await?;
     let mut images: Vec<String> = Vec::new();
     for name in &built.tags {
         let request = target(&built.id, name, silence)?;
@@ -313,7 +312,7 @@ async fn push(
             let (engine_env, image) =
                 (printer.env.engine(), format!("{repository}:{}@{digest}", request.tag));
             let (access, events) = access(printer.env, &engine_env);
-            match relay(printer, events, settle(&access, &image, &stop)).await {
+            match relay(printer, events, settle(&access, &image, build, &stop)).await {
                 Ok(settled) => digest = settled,
                 Err(error) => printer.event(&Event::Warning { message: not_settled(&error) }),
             }

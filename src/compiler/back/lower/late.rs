@@ -36,9 +36,12 @@ impl Late {
     /// Commands that remove package tools before the source is copied, since removing them with every edit takes time.
     /// The installer stays if it is still needed.
     pub(super) fn early_removal(&self, input: &Input<'_>) -> Vec<Command> {
-        match input.resolved.installer {
-            _ if self.commands.is_empty() => [removal(input.config), uv_removal(input.config)].concat(),
-            Installer::Uv => removal(input.config),
+        let installer = input.resolved.installer;
+        match installer {
+            _ if self.commands.is_empty() => {
+                [removal(input.config, installer), uv_removal(input.config)].concat()
+            }
+            Installer::Uv => removal(input.config, installer),
             Installer::Pip => Vec::new(),
         }
     }
@@ -50,7 +53,7 @@ impl Late {
         }
         let mut commands = self.commands;
         if input.resolved.installer == Installer::Pip {
-            commands.extend(removal(input.config));
+            commands.extend(removal(input.config, Installer::Pip));
         }
         commands.extend(uv_removal(input.config));
         build.step("/dependencies", "local packages that need their source", tools.run(commands));

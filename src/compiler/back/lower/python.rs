@@ -42,10 +42,10 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     let has_requirements = requirements(input, &locked, &Tools::for_requirements(input.resolved), build);
     let has_packages = packages.install(input, &tools, build);
     if has_requirements || !input.resolved.has_all_requirements() && has_packages {
-        bytecode(input, has_packages, build);
+        bytecode(input, &tools, has_packages, build);
     }
-    import_path(input, build);
-    append(late.early_removal(input), "package tools are removed", "/keep_pkg_tools", build);
+    import_path(input, &tools, build);
+    append(&tools, late.early_removal(input), "package tools are removed", "/keep_pkg_tools", build);
     build.step("/graphs", "", Action::Workdir { path: input.layout.project.clone() });
     let has_packages = !is_mixed || javascript::packages(input, build);
     build.step("/graphs", "server settings", Action::Env { variables: contract.clone() });
@@ -61,13 +61,13 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
 
 /// Compiles the installed packages, in the step of the local ones or in one of its own: the requirements are not installed
 /// again when the project imports another of them.
-fn bytecode(input: &Input<'_>, has_packages: bool, build: &mut Build) {
+fn bytecode(input: &Input<'_>, tools: &Tools, has_packages: bool, build: &mut Build) {
     let (key, why) = ("/graphs", "bytecode of imported packages");
     let commands = bytecode::imported(input).to_vec();
     if has_packages {
-        append(commands, why, key, build);
+        append(tools, commands, why, key, build);
     } else {
-        build.step(key, why, Action::Run { mounts: Vec::new(), commands });
+        build.step(key, why, tools.run(commands));
     }
 }
 
@@ -180,24 +180,24 @@ fn settings(input: &Input<'_>, path: &str, build: &mut Build) -> Option<UvSettin
 
 /// Adds directories to the end of Python's import path, in the order of `dependencies`. A path file does that as an
 /// editable package would: installed packages and the standard library win, and `PYTHONPATH` stays the user's.
-fn import_path(input: &Input<'_>, build: &mut Build) {
+fn import_path(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     let path = &input.resolved.import_path;
     if path.is_empty() {
         return;
     }
     let lines = path.iter().map(|directory| input.layout.in_image(directory)).collect();
     let write = Command::Write { lines, file: server::PATH_FILE.to_owned() };
-    append(vec![write], "import path", "/dependencies", build);
+    append(tools, vec![write], "import path", "/dependencies", build);
 }
 
 /// Runs commands in the last step, if that runs commands: a step of its own takes longer than these.
-fn append(commands: Vec<Command>, why: &str, key: &str, build: &mut Build) {
+fn append(tools: &Tools, commands: Vec<Command>, why: &str, key: &str, build: &mut Build) {
     match build.steps.last_mut() {
         _ if commands.is_empty() => {}
         Some(Step { why: whole, action: Action::Run { commands: before, .. }, .. }) => {
             before.extend(commands);
             *whole = format!("{whole}; {why}");
         }
-        _ => build.step(key, why, Action::Run { mounts: Vec::new(), commands }),
+        _ => build.step(key, why, tools.run(commands)),
     }
 }

@@ -194,13 +194,15 @@ pub(super) fn uv_removal(config: &Config) -> Vec<Command> {
     if is_removed { vec![programs_removal(&server::UV_PROGRAMS)] } else { Vec::new() }
 }
 
-/// Removes package tools other than uv: as installed packages, as files that the distribution left, and as programs.
-pub(super) fn removal(config: &Config) -> Vec<Command> {
+/// Removes package tools other than uv: as installed packages, as files that the distribution left, and as programs. The cache
+/// of uv is only mounted if it is the installer.
+pub(super) fn removal(config: &Config, installer: Installer) -> Vec<Command> {
     let tools = removed_tools(config);
     if tools.is_empty() {
         return Vec::new();
     }
-    let uninstall = Command::Shell(format!("(uv pip uninstall --system {} || true)", tools.join(" ")));
+    let cache = if installer == Installer::Uv { "" } else { " --no-cache" };
+    let uninstall = format!("(uv pip uninstall --system{cache} {} || true)", tools.join(" "));
     // `find` fails if a directory does not exist, and not every distribution has both.
     let libraries = words(["mkdir", "-p", "/usr/lib", "/usr/local/lib"]);
     let mut find = ["find", "/usr/lib", "/usr/local/lib", "-maxdepth", "3", "-path", "*-packages/*", "("]
@@ -218,7 +220,7 @@ pub(super) fn removal(config: &Config) -> Vec<Command> {
     let programs = server::TOOL_PROGRAMS.iter().filter(|(tool, _)| tools.contains(tool));
     let programs: Vec<&str> = programs.flat_map(|(_, programs)| programs.iter().copied()).collect();
     let programs = (!programs.is_empty()).then(|| programs_removal(&programs));
-    [uninstall, libraries, prefixed(&[], find)].into_iter().chain(programs).collect()
+    [Command::Shell(uninstall), libraries, prefixed(&[], find)].into_iter().chain(programs).collect()
 }
 
 fn programs_removal(programs: &[&str]) -> Command {
