@@ -84,8 +84,13 @@ fn packages_that_the_configuration_names_are_compiled() {
         "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 3 } },
         "http": { "app": "./app.py:app" },
     });
-    let plan = plan(&config, &[("app.py", "import fastapi\napp = object()")]);
-    assert_eq!(arguments(&plan).unwrap(), "langgraph-api deepagents fastapi langchain_openai");
+    let files = [("app.py", "import fastapi\napp = object()")];
+    assert_eq!(
+        arguments(&plan(&config, &files)).unwrap(),
+        "langgraph-api deepagents fastapi langchain_openai"
+    );
+    let config = json!({ "dependencies": [".", "x"], "graphs": { "a": "$HOME:graph", "b": "./app.py:app" } });
+    assert_eq!(arguments(&plan(&config, &files)).unwrap(), "langgraph-api fastapi");
 }
 
 /// Another import runs the step of the bytecode again, and not those before it.

@@ -24,7 +24,7 @@ pub(in crate::compiler::front::check) fn packages(context: &mut Context<'_>) -> 
         context.reached().iter().map(|Reached { path, module, .. }| (path.clone(), module.clone())).collect();
     let mut seen: HashSet<String> = files.iter().map(|(path, _)| path.clone()).collect();
     let mut next = 0;
-    while let Some((path, module)) = files.get(next).cloned() {
+    while let Some((path, module)) = files.get(next).cloned().filter(|_| files.len() < MAX_FILES) {
         packages.extend(import_names::integrations_in(module.text()));
         for import in module.all_imports() {
             let own = loaded(context, &path, import);
@@ -47,8 +47,9 @@ pub(in crate::compiler::front::check) fn packages(context: &mut Context<'_>) -> 
 /// The package of a module that is none of the project's.
 fn of_reference(context: &Context<'_>, located: &Located) -> Option<String> {
     let Ok(Reference::Module { module, .. }) = located.parse() else { return None };
-    let package = import_names::package(&module).filter(|_| modules::resolve(context, &module).is_none());
-    package.map(str::to_owned)
+    // Names in JavaScript have it, too, and shells expand it.
+    let is_own = module.contains('$') || modules::resolve(context, &module).is_some();
+    import_names::package(&module).filter(|_| !is_own).map(str::to_owned)
 }
 
 /// The packages of an import in the file at `path`; `None` if it may lead to files of the project that are not found.
