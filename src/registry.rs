@@ -26,4 +26,4 @@ pub use error::Error;
 pub use index::push_index;
 pub use locked::locked_image;
 pub use replace::{Replaced, Replacement};
-pub use settle::{not_settled, settle};
+pub use settle::settle;

@@ -175,7 +175,7 @@ impl Step {
     }
 }
 
-/// What a shell command does after it has written files.
+/// The rest of a shell command, after those of its parts that write files.
 fn after_files(command: &str) -> &str {
     let is_writing = |rest: &str| rest.starts_with("mkdir ") || rest.starts_with("printf ");
     let mut rest = command;

@@ -6,22 +6,27 @@ use super::error::Error;
 use super::image::Image;
 use super::renewed::Renewed;
 use crate::engine::{BuildRequest, SOURCE_LABEL, SourceRecord};
-use crate::live::Stop;
+use crate::live::{Event, Stop};
 
 /// Writes the last layer of the image with the name `image`, a repository, a tag and a digest, which was built of `request`, as
-/// it is without an engine, and moves the tag to the new image; returns its digest.
+/// it is without an engine, and moves the tag to the new image; returns its digest. If that is not possible, a warning says why,
+/// and the image stays as it is.
 ///
 /// # Errors
 ///
-/// The registry has no such image, or one of something else; its last layer cannot be read; or the registry refuses or is
-/// unreachable. The tag then leads to the same image as before.
+/// The program is asked to stop.
 pub async fn settle(
     access: &Access<'_>,
     image: &str,
     request: &BuildRequest,
     stop: &Stop,
 ) -> Result<String, Error> {
-    stop.unless_asked(settled(access, image, request)).await?
+    let settled = stop.unless_asked(settled(access, image, request)).await?;
+    Ok(settled.unwrap_or_else(|error| {
+        let message = format!("the digest of the image is another one than without an engine: {error}");
+        _ = access.events.send(Event::Warning { message });
+        parsed(image).digest.unwrap_or_default().to_owned()
+    }))
 }
 
 async fn settled(access: &Access<'_>, image: &str, request: &BuildRequest) -> Result<String, Error> {
@@ -46,9 +51,4 @@ async fn settled(access: &Access<'_>, image: &str, request: &BuildRequest) -> Re
     let layer = listing.layer_of_engine(&bytes, request.source().unwrap_or_default(), &copied);
     let unreadable = |error| repository.invalid(&what, &format!("its last layer cannot be read: {error}"));
     Renewed::new(&found, layer.map_err(unreadable)?).push(&what, &repository, tag, access).await
-}
-
-/// The text of a warning about an image that keeps the digest that the engine gave it.
-pub fn not_settled(error: &Error) -> String {
-    format!("the digest of the image is another one than without an engine: {error}")
 }

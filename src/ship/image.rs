@@ -10,7 +10,7 @@ use super::{Error, Request};
 use crate::api::wire::{Deployment, Source, SourceConfig};
 use crate::engine::{self, BuildRequest, Engine, Login, PushRequest, Pushed};
 use crate::live::{Event, relay};
-use crate::registry::{self, Access, Replaced, Replacement, not_settled, settle};
+use crate::registry::{self, Access, Replaced, Replacement, settle};
 
 /// The platform of deployment services.
 pub const PLATFORM: &str = "linux/amd64";
@@ -222,10 +222,7 @@ impl<H: Hooks> Shipment<'_, H> {
         if self.request.image.is_none() && engine.settles(build).await? {
             let (access, events) = access(self.request, &repository, request.login);
             let image = format!("{repository}:{}@{digest}", request.tag);
-            match relay(&mut **hooks, events, settle(&access, &image, build, &service.stop)).await {
-                Ok(settled) => digest = settled,
-                Err(error) => hooks.event(&Event::Warning { message: not_settled(&error) }),
-            }
+            digest = relay(&mut **hooks, events, settle(&access, &image, build, &service.stop)).await?;
         }
         let uri = format!("{repository}@{digest}");
         self.hooks.event(&Event::Pushed { image: uri.clone() });

@@ -24,8 +24,8 @@ use crate::engine::{
     Again, BuildEvent, BuildReporter as _, BuildRequest, Built, Engine, PushRequest, Pushed,
 };
 use crate::error::Error;
-use crate::live::{Event, Reporter as _, relay};
-use crate::registry::{Replaced, Replacement, not_settled, push_index, settle};
+use crate::live::{Reporter as _, relay};
+use crate::registry::{Replaced, Replacement, push_index, settle};
 use provenance::Definition;
 
 #[derive(Debug, clap::Args)]
@@ -312,10 +312,7 @@ async fn push(
             let (engine_env, image) =
                 (printer.env.engine(), format!("{repository}:{}@{digest}", request.tag));
             let (access, events) = access(printer.env, &engine_env);
-            match relay(printer, events, settle(&access, &image, build, &stop)).await {
-                Ok(settled) => digest = settled,
-                Err(error) => printer.event(&Event::Warning { message: not_settled(&error) }),
-            }
+            digest = relay(printer, events, settle(&access, &image, build, &stop)).await?;
         }
         let image = format!("{repository}@{digest}");
         // Two tags of one repository.
