@@ -1,9 +1,15 @@
 # Compiles what is loaded when packages are imported, with the hash of the source (PEP 552).
 # Arguments: the distribution of the server, and the packages besides those that it requires [default: all].
-import dis, importlib.metadata, importlib.util, marshal, os, re, sys, sysconfig
-from concurrent.futures import ProcessPoolExecutor
+import dis, functools, importlib.metadata, importlib.util, marshal, os, re, sys, sysconfig
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 
 LIBRARY = sysconfig.get_path("purelib")
+SEEN = set()
+
+@functools.cache
+def listed(*parts):
+    path = os.path.join(LIBRARY, *parts)
+    return set(os.listdir(path)) if os.path.isdir(path) else set()
 
 def required(names):
     for name in names:
@@ -13,18 +19,19 @@ def required(names):
             continue
         texts = (text for text in distribution.requires or [] if "extra ==" not in text)
         names += {re.match(r"[\w.-]+", text)[0] for text in texts} - set(names)
-        yield from {outermost(file.parts) for file in distribution.files or [] if file.suffix == ".py"}
+        files = re.findall(r"^[^,]+\.py(?=,)", distribution.read_text("RECORD") or "", re.M)
+        yield from {outermost(file.split("/")) for file in files}
 
 def outermost(parts):
     for end in range(1, len(parts)):
-        if os.path.exists(os.path.join(LIBRARY, *parts[:end], "__init__.py")):
+        if "__init__.py" in listed(*parts[:end]):
             return ".".join(parts[:end])
     return ".".join(parts).removesuffix(".py")
 
 def below(name=""):
-    path = os.path.join(LIBRARY, *name.split("."))
-    if os.path.isdir(path) and not os.path.exists(f"{path}/__init__.py"):
-        parts = {part.removesuffix(".py") for part in os.listdir(path)}
+    files = listed(*name.split("."))
+    if files and "__init__.py" not in files:
+        parts = {part.removesuffix(".py") for part in files}
         return set().union(*(below(f"{name}.{part}".lstrip(".")) for part in parts if part.isidentifier()))
     return {name}
 
@@ -46,12 +53,21 @@ def imports(code, package):
         name = importlib.util.resolve_name("." * level + name, package)
         yield from [name, *(f"{name}.{part}" for part in names or ())]
 
+def unseen(names):
+    for name in names:
+        while name and name not in SEEN:
+            SEEN.add(name)
+            *parents, last = name.split(".")
+            if last in listed(*parents) or f"{last}.py" in listed(*parents):
+                yield name
+            name = ".".join(parents)
+
 def compiled(module):
-    path, package = os.path.join(LIBRARY, *module.split("."), "__init__.py"), module
-    if not os.path.exists(path):
-        path, package = path.removesuffix("/__init__.py") + ".py", module.rpartition(".")[0]
-    target = importlib.util.cache_from_source(path)
     try:
+        *parents, last = module.split(".")
+        is_package = "__init__.py" in listed(*parents, last)
+        path = os.path.join(LIBRARY, *parents, *([last, "__init__.py"] if is_package else [f"{last}.py"]))
+        target = importlib.util.cache_from_source(path)
         if os.path.exists(target):
             return []
         with open(path, "rb") as file:
@@ -61,18 +77,25 @@ def compiled(module):
         with open(target, "wb") as file:
             file.write(importlib.util.MAGIC_NUMBER + b"\3\0\0\0" + importlib.util.source_hash(source))
             file.write(marshal.dumps(code))
-        return list(imports(code, package))
+        package = module if is_package else ".".join(parents)
+        return list(unseen([*imports(code, package)]))
     except Exception:  # Python reports it when the module is imported.
         return []
+
+def all_compiled(modules):
+    return [name for module in modules for name in compiled(module)]
 
 if __name__ == "__main__":
     try:
         with ProcessPoolExecutor() as processes:
             server, packages = sys.argv[1:2], sys.argv[2:]
-            known, new = set(), set(required(server)).union(*map(below, packages)) if server else below()
-            while new:
+            new, known, pending = set(required(server)).union(*map(below, packages)) if server else below(), set(), set()
+            while new or pending:
                 known |= new
-                found = {name for names in processes.map(compiled, sorted(new), chunksize=16) for name in names}
-                new = {name.rsplit(".", at)[0] for name in found for at in range(name.count(".") + 1)} - known
+                modules = sorted(new)
+                batches = (modules[at:at + 32] for at in range(0, len(modules), 32))
+                pending |= {processes.submit(all_compiled, batch) for batch in batches}
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                new = {name for batch in done for name in batch.result()} - known
     except Exception as error:  # Such as too little memory: the server works without, and starts slower.
         print(f"not all packages are compiled to bytecode: {error}")
