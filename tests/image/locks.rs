@@ -41,18 +41,60 @@ fn the_versions_of_a_lock_beside_a_manifest_are_installed() {
     });
 }
 
+/// `uv-lock` without the package that the server needs in another version.
+fn fitting() -> Copy {
+    let project = Copy::of("uv-lock");
+    edit(&project, "pyproject.toml", &[("\"cloudpickle>=2\", ", "")], "");
+    let required = "    { name = \"cloudpickle\", specifier = \">=2\" },\n";
+    edit(&project, "uv.lock", &[("    { name = \"cloudpickle\" },\n", ""), (required, "")], "");
+    project
+}
+
+fn edit(project: &Copy, file: &str, changes: &[(&str, &str)], end: &str) {
+    let path = project.directory.path().join(file);
+    let text = fs::read_to_string(&path).unwrap();
+    let edited = changes.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to)) + end;
+    assert_ne!(edited, text, "{file}");
+    fs::write(path, edited).unwrap();
+}
+
 /// uv checks it instead, which takes no time.
 #[test]
 fn a_lock_that_fits_the_server_is_not_resolved_again() {
     let options = format!("-v {}", without_cache("fits"));
     for host in hosts_for("uv-lock") {
-        let built = Copy::of("uv-lock").build(&host, "agentcli-test-fits", &options);
+        let built = fitting().build(&host, "agentcli-test-fits", &options);
         assert_eq!(built.code, 0, "{}{}", built.out, built.err);
         let log = built.out + &built.err;
         // The packages of the lock file, and the local package: built, and installed from the cache.
         assert_eq!(log.matches("| Resolved 1 package in ").count(), 3, "{log}");
         assert_eq!((log.matches("| Resolved ").count(), log.matches("| Checked ").count()), (3, 1), "{log}");
         assert_eq!(log.matches(" Building agent @ ").count(), 1, "{log}");
+    }
+}
+
+/// Its versions are preferred, and their hashes are those of the lock file.
+#[test]
+fn what_fits_of_a_lock_that_does_not_is_installed_once() {
+    let options = format!("-v {}", without_cache("resolved"));
+    let project = Copy::of("uv-lock");
+    for host in hosts_for("uv-lock") {
+        let built = project.build(&host, "agentcli-test-resolved", &options);
+        assert_eq!(built.code, 0, "{}{}", built.out, built.err);
+        let log = built.out + &built.err;
+        assert_eq!(log.matches("+ tabulate==0.8.10").count(), 1, "{log}");
+        assert!(!log.contains("+ cloudpickle==") && !log.contains("- cloudpickle=="), "{log}");
+    }
+    edit(
+        &project,
+        "uv.lock",
+        &[("sha256:0ba05542", "sha256:1ba05542"), ("sha256:6c57f3f3", "sha256:7c57f3f3")],
+        "",
+    );
+    for host in hosts_for("uv-lock") {
+        let built = project.build(&host, "agentcli-test-resolved", &options);
+        assert_eq!(built.code, 1, "{}{}", built.out, built.err);
+        assert!(built.err.contains("Hash mismatch for `tabulate==0.8.10`"), "{}", built.err);
     }
 }
 
@@ -77,26 +119,14 @@ source = { registry = \"https://pypi.org/simple\" }
 
 #[test]
 fn the_server_of_the_image_wins_over_a_lock_and_what_it_replaces_is_named() {
-    let project = Copy::of("uv-lock");
-    let edit = |file: &str, changes: &[(&str, &str)], end: &str| {
-        let path = project.directory.path().join(file);
-        let text = fs::read_to_string(&path).unwrap();
-        let edited = changes.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to)) + end;
-        assert_ne!(edited, text, "{file}");
-        fs::write(path, edited).unwrap();
-    };
-    let listed = "\"tabulate>=0.8\", \"jsonpatch>=1\", \"langgraph-api==0.16.5\"";
-    edit("pyproject.toml", &[("\"tabulate>=0.8\"", listed)], "");
-    let named = "{ name = \"tabulate\" }, { name = \"jsonpatch\" }, { name = \"langgraph-api\" },";
-    let required = "requires-dist = [{ name = \"jsonpatch\", specifier = \">=1\" }, \
-                    { name = \"langgraph-api\", specifier = \"==0.16.5\" },";
-    let changes = [("{ name = \"tabulate\" },", named), ("requires-dist = [", required)];
-    edit("uv.lock", &changes, &format!("{OLD}{SERVER}"));
-    for (name, key, value) in [
-        ("uv", "dependencies", json!(["."])),
-        ("pip", "dependencies", json!(["."])),
-        ("source", "source", json!({ "kind": "uv", "root": "." })),
+    // One conflict that is known before the build makes all be resolved before they are installed.
+    for (name, project, key, value) in [
+        ("uv", Copy::of("uv-lock"), "dependencies", json!(["."])),
+        ("uv", fitting(), "dependencies", json!(["."])),
+        ("pip", Copy::of("uv-lock"), "dependencies", json!(["."])),
+        ("source", Copy::of("uv-lock"), "source", json!({ "kind": "uv", "root": "." })),
     ] {
+        require_conflicting(&project);
         let installer = if name == "pip" { "pip" } else { "uv" };
         let graphs = json!({ "agent": "./src/agent/graph.py:graph" });
         let config = json!({ "graphs": graphs, "pip_installer": installer, key: value });
@@ -113,4 +143,14 @@ fn the_server_of_the_image_wins_over_a_lock_and_what_it_replaces_is_named() {
             assert_eq!(built.err.contains(note), name != "source", "{}", built.err);
         }
     }
+}
+
+fn require_conflicting(project: &Copy) {
+    let listed = "\"tabulate>=0.8\", \"jsonpatch>=1\", \"langgraph-api==0.16.5\"";
+    edit(project, "pyproject.toml", &[("\"tabulate>=0.8\"", listed)], "");
+    let named = "{ name = \"tabulate\" }, { name = \"jsonpatch\" }, { name = \"langgraph-api\" },";
+    let required = "requires-dist = [{ name = \"jsonpatch\", specifier = \">=1\" }, \
+                    { name = \"langgraph-api\", specifier = \"==0.16.5\" },";
+    let changes = [("{ name = \"tabulate\" },", named), ("requires-dist = [", required)];
+    edit(project, "uv.lock", &changes, &format!("{OLD}{SERVER}"));
 }

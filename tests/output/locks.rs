@@ -102,7 +102,7 @@ fn a_lock_beside_a_manifest_is_used_unless_the_newest_versions_are_wanted() {
     let tables = table("idna", PUBLIC, "") + &table("starlette", PUBLIC, "");
     let locked = plan(DEPENDENCIES, &names, &tables, &Options::default());
     let text = dockerfile(&locked);
-    assert!(text.contains("idna==1.0") && text.contains("--no-deps -r /tmp/requirements/1.txt"), "{text}");
+    assert!(text.contains("idna==1.0"), "{text}");
     // The server requires a newer one, so that only the manifest's requirement is left.
     assert!(!text.contains("starlette==1.0"), "{text}");
     let notes: Vec<&str> = locked.notes.iter().map(|note| note.message.as_str()).collect();
@@ -115,6 +115,51 @@ fn a_lock_beside_a_manifest_is_used_unless_the_newest_versions_are_wanted() {
     );
     let newest = plan(DEPENDENCIES, &names, &tables, &Options { no_lock: true, ..Options::default() });
     assert!(!dockerfile(&newest).contains("==1.0") && newest.notes.is_empty());
+}
+
+#[test]
+fn versions_are_resolved_before_they_are_installed_where_the_server_needs_others() {
+    let lowered = |config: &str, name: &str, source: &str| {
+        let names = ["idna", name].map(str::to_owned);
+        let tables = table("idna", PUBLIC, "") + &table(name, source, "");
+        let plan = plan(config, &names, &tables, &Options::default());
+        (dockerfile(&plan), plan.notes.into_iter().map(|note| note.message).collect::<Vec<_>>())
+    };
+    let excluding =
+        "the versions of `langchain` in `uv.lock` exclude what the server needs: others are installed";
+    let pip = format!("{DEPENDENCIES}, \"pip_installer\": \"pip\"");
+    let older = format!("{DEPENDENCIES}, \"api_version\": \"0.4.1\"");
+    for (config, name, source, is_resolved, is_excluding) in [
+        (DEPENDENCIES, "tabulate", PUBLIC, false, false),
+        (DEPENDENCIES, "starlette", PUBLIC, true, false),
+        (DEPENDENCIES, "langchain", PUBLIC, true, true),
+        (&pip, "starlette", PUBLIC, false, false),
+        (&older, "langchain", PUBLIC, false, false),
+        // The default index is not asked for what another one has.
+        (DEPENDENCIES, "langchain", "registry = 'https://private.example/simple'", false, false),
+        (DEPENDENCIES, "langchain", "git = 'https://x/r#0123'", false, false),
+    ] {
+        let (text, notes) = lowered(config, name, source);
+        assert_eq!(text.contains("uv pip compile"), is_resolved, "{name} {config}\n{text}");
+        let installed = if is_resolved { "resolved" } else { "1" };
+        assert!(text.contains(&format!("-r /tmp/requirements/{installed}.txt")), "{text}");
+        assert_eq!(notes.iter().any(|note| note == excluding), is_excluding, "{notes:?}");
+    }
+}
+
+#[test]
+fn versions_of_a_large_lock_are_resolved_beside_its_stage() {
+    let names: Vec<String> =
+        (0..600).map(|index| format!("package-{index}")).chain(["starlette".to_owned()]).collect();
+    let hash = format!("wheels = [{{ filename = 'p-1.0-py3-none-any.whl', hash = 'sha256:{:0160}' }}]", 1);
+    let tables: String = names.iter().map(|name| table(name, PUBLIC, &hash)).collect();
+    let text = dockerfile(&plan(DEPENDENCIES, &names, &tables, &Options::default()));
+    let mount = "from=requirements,source=/tmp/requirements,target=/tmp/requirements,rw ";
+    assert!(
+        text.contains(mount) && text.contains("/tmp/requirements/2.txt /tmp/requirements/image.txt"),
+        "{text}"
+    );
+    assert!(!text.contains("rm -r /tmp/requirements"), "{text}");
 }
 
 #[test]

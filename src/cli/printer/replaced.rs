@@ -1,11 +1,11 @@
-//! The packages of a lock file that the server replaces: only the installation tells which ones.
+//! The packages of a lock file that the server replaces: only the build tells which ones.
 
 use std::collections::BTreeMap;
 
 use crate::compiler::back::lower;
 use crate::engine::BuildEvent;
 
-/// The versions that the step of the lock file's packages installs.
+/// The versions that the step of the lock file's packages names, in their order.
 #[derive(Default)]
 pub(super) struct Replaced {
     /// The step.
@@ -30,7 +30,7 @@ impl Replaced {
     }
 
     fn line(&mut self, line: &str) {
-        for (name, version) in installed(line.trim()) {
+        for (name, version) in versions(line.trim()) {
             let versions = self.versions.entry(name.to_owned());
             versions
                 .and_modify(|(_, last)| version.clone_into(last))
@@ -51,11 +51,12 @@ impl Replaced {
     }
 }
 
-/// The packages that uv or pip installed, as it prints them: ` + NAME==VERSION`, or `Successfully installed NAME-VERSION …`.
-fn installed(line: &str) -> Vec<(&str, &str)> {
-    if let Some(package) = line.strip_prefix("+ ") {
-        return package.split_once("==").filter(|(_, version)| !version.contains(' ')).into_iter().collect();
+/// The packages of the lock file, of the resolution, or of an installation, as the step prints them: `NAME==VERSION`, uv
+/// ` + NAME==VERSION`, and pip `Successfully installed NAME-VERSION …`.
+fn versions(line: &str) -> Vec<(&str, &str)> {
+    if let Some(packages) = line.strip_prefix("Successfully installed ") {
+        return packages.split_whitespace().filter_map(|package| package.rsplit_once('-')).collect();
     }
-    let packages = line.strip_prefix("Successfully installed ").unwrap_or_default();
-    packages.split_whitespace().filter_map(|package| package.rsplit_once('-')).collect()
+    let package = line.strip_prefix("+ ").unwrap_or(line);
+    package.split_once("==").filter(|_| !package.contains(' ')).into_iter().collect()
 }

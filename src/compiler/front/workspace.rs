@@ -55,11 +55,19 @@ impl Locked {
 
     /// Removes the packages that the server does not work with, and returns their names: the server keeps its own.
     pub fn remove_conflicts(&mut self, config: &Config) -> Vec<String> {
-        let has_conflict = |it: &Selected| conflict(config, &it.package).is_some();
-        let (removed, kept) = std::mem::take(&mut self.packages).into_iter().partition(has_conflict);
-        self.packages = kept;
-        let removed: Vec<Selected> = removed;
-        removed.into_iter().map(|it| it.package.name).collect()
+        self.remove(|it| conflict(config, &it.package).is_some())
+    }
+
+    /// Removes the packages of the default index whose versions exclude what the server needs, and returns their names:
+    /// other versions are installed, if something requires them.
+    pub fn remove_excluding(&mut self, config: &Config) -> Vec<String> {
+        let is_current = config.has_newest_server();
+        self.remove(|it| is_current && it.is_from_default_index() && excluded(&it.package).next().is_some())
+    }
+
+    fn remove(&mut self, is_removed: impl Fn(&Selected) -> bool) -> Vec<String> {
+        let removed = self.packages.extract_if(.., |it| is_removed(it));
+        removed.map(|it| it.package.name).collect()
     }
 
     /// The names of the packages, with their versions.
@@ -89,6 +97,18 @@ pub fn conflict(config: &Config, package: &Package) -> Option<&'static str> {
     let version = Version::from_str(package.version.as_deref()?).ok()?;
     let is_met = VersionSpecifiers::from_str(required).ok()?.contains(&version);
     (!is_met).then_some(*required)
+}
+
+/// The packages that the server needs in versions that the locked package excludes, while other versions of it allow them.
+/// Known for the current server only.
+pub fn excluded(package: &Package) -> impl Iterator<Item = &'static str> {
+    let version = package.version.as_deref().and_then(|version| Version::from_str(version).ok());
+    let rows = server::EXCLUDING.iter().filter(|(name, range, _)| *name == package.name && !range.is_empty());
+    rows.filter(move |(_, range, _)| {
+        let range = VersionSpecifiers::from_str(range).ok();
+        range.zip(version.as_ref()).is_some_and(|(range, version)| range.contains(version))
+    })
+    .map(|(_, _, needed)| *needed)
 }
 
 /// The path of the lock file that `source` names.

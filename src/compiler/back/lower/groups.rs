@@ -77,6 +77,20 @@ impl Groups {
         (self, commands)
     }
 
+    /// Names the requirements by the file, and returns the command that writes it, if one file can hold them: they have no
+    /// settings, and are no files themselves.
+    pub(super) fn write_requirements(&mut self, file: &str) -> Option<Command> {
+        let mut groups = self.groups.iter_mut();
+        let (directory, arguments) = groups.next()?;
+        let is_requirement = |argument: &String| !argument.starts_with('-');
+        if directory.is_some() || groups.next().is_some() || !arguments.iter().all(is_requirement) {
+            return None;
+        }
+        let named = ["-r", file].map(str::to_owned).to_vec();
+        let lines = std::mem::replace(arguments, named);
+        Some(Command::Write { lines, file: file.to_owned() })
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }

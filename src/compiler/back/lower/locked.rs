@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input, common};
 use crate::compiler::back::plan::{Action, Command, Mount};
-use crate::compiler::back::resolve::{Pins, Resolved};
+use crate::compiler::back::resolve::{Installer, Pins, Resolved};
 use crate::compiler::front::workspace::Locked;
 use crate::compiler::manifests::uv_lock::Selected;
 use crate::compiler::paths;
@@ -23,6 +23,9 @@ const STAGE: &str = "requirements";
 /// Their directory while the packages are installed: not at the root, since BuildKit hashes all files beside a directory that
 /// it takes from a stage.
 pub const DIRECTORY: &str = "/tmp/requirements";
+
+/// The requirements that versions are chosen for.
+pub(super) const REQUIRED: &str = "/tmp/requirements/required.txt";
 
 /// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.
 const MAX_FILE: usize = 64 * 1024;
@@ -43,7 +46,7 @@ impl File {
 
 /// Says of each lock file beside a local dependency that it is used, and what of it is not.
 pub(super) fn notes(resolved: &Resolved, build: &mut Build) {
-    for Pins { index, locked, removed } in &resolved.pins {
+    for Pins { index, locked, removed, excluding } in &resolved.pins {
         let key = index.map_or("/dependencies".to_owned(), |index| format!("/dependencies/{index}"));
         let path = &locked.file;
         build.note(
@@ -56,6 +59,15 @@ pub(super) fn notes(resolved: &Resolved, build: &mut Build) {
                 &key,
                 format!(
                     "the server does not work with the versions of {names} in `{path}`, and keeps its own"
+                ),
+            );
+        }
+        if !excluding.is_empty() {
+            let names = listed(excluding.iter().map(String::as_str));
+            build.note(
+                &key,
+                format!(
+                    "the versions of {names} in `{path}` exclude what the server needs: others are installed"
                 ),
             );
         }
@@ -72,6 +84,10 @@ impl Files {
             add(line(input, locked, package), package.index(), &mut files);
         }
         Self(files)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Whether they are too long for one command.
@@ -110,16 +126,52 @@ impl Files {
             let index = index.iter().flat_map(|index| ["--index-url".to_owned(), index.clone()]);
             tools.install(None, ["--no-deps".to_owned()].into_iter().chain(index).chain(files).collect())
         });
+        commands.collect()
+    }
+
+    /// Whether some are known to conflict with the server: installed as they are, others would be installed again. All have
+    /// to come from the default index, or it would be asked for packages of another one.
+    pub(super) fn have_conflicts(&self, resolved: &Resolved) -> bool {
+        let is_plain =
+            |file: &File| file.index.is_none() && file.lines.iter().all(|line| !line.contains(" @ "));
+        let mut pins = resolved.pins.iter();
+        resolved.installer == Installer::Uv
+            && !self.is_empty()
+            && pins.any(|pins| !pins.removed.is_empty() || !pins.excluding.is_empty())
+            && self.0.iter().all(is_plain)
+    }
+
+    /// The installation of the versions that fit the requirements of [`REQUIRED`] and the server: those of the lock file, or
+    /// those of the image, or the newest ones. If there are none, the lock file's: beside what is installed, such as a
+    /// pre-release, others may fit.
+    pub(super) fn resolved(&self, tools: &Tools) -> Vec<Command> {
+        let (image, resolved) = (format!("{DIRECTORY}/image.txt"), format!("{DIRECTORY}/resolved.txt"));
+        let locked = (0..self.0.len()).map(path).collect::<Vec<_>>().join(" ");
+        let resolve = Tools::resolve(REQUIRED, &resolved);
+        let shell = [
+            // Of the lines about a package, the first one remains.
+            format!("sort -s -u -t = -k 1,1 -o {resolved} {locked} {image}"),
+            format!("({resolve} || cat {locked} > {resolved})"),
+            // The versions in which the lock file and the resolution differ, those of the lock file first.
+            format!("grep -oh '^[^ ]*==[^ ]*' {locked} {resolved} | sort -s -t = -k 1,1 | uniq -u"),
+        ];
+        let install = tools.alone(None, vec!["-r".to_owned(), resolved]);
+        let shell = shell.into_iter().map(Command::Shell);
+        [tools.write_installed(&image)].into_iter().chain(shell).chain([install]).collect()
+    }
+
+    /// `commands` with the files there, which are removed afterwards.
+    pub(super) fn written(&self, commands: Vec<Command>) -> Vec<Command> {
         if self.0.is_empty() || self.is_staged() {
-            return commands.collect();
+            return commands;
         }
         let written = [words(["mkdir", DIRECTORY])].into_iter().chain(self.writes());
         written.chain(commands).chain([words(["rm", "-r", DIRECTORY])]).collect()
     }
 
-    /// The mount of the stage.
-    pub(super) fn mount(&self) -> Option<Mount> {
-        self.is_staged().then(|| common::mount(STAGE, DIRECTORY, false))
+    /// The mount of the stage. What is written there is in no layer.
+    pub(super) fn mount(&self, is_writable: bool) -> Option<Mount> {
+        self.is_staged().then(|| common::mount(STAGE, DIRECTORY, is_writable))
     }
 }
 

@@ -84,20 +84,27 @@ fn node(input: &Input<'_>, build: &mut Build) {
 /// Installs the packages of lock files, and then all requirements with one command, so that their versions are resolved
 /// together. Both are one step: what the second command replaces is in no layer. Returns whether there are any.
 fn requirements(input: &Input<'_>, locked: &locked::Files, tools: &Tools, build: &mut Build) -> bool {
-    let mut commands = locked.commands(tools);
-    let is_locked = !commands.is_empty();
     let archives: Vec<String> = input.resolved.locks().flat_map(locked::archives).collect();
     copy_manifests(input, &archives, build);
-    let requirements = groups(input, build).commands(input, tools);
-    let is_resolved = !requirements.is_empty();
-    commands.extend(requirements);
+    let mut groups = groups(input, build);
+    let (is_locked, is_resolved) = (!locked.is_empty(), !groups.is_empty());
+    let has_conflicts = locked.have_conflicts(input.resolved);
+    let required = has_conflicts.then(|| groups.write_requirements(locked::REQUIRED)).flatten();
+    let mounts = locked.mount(required.is_some()).into_iter().collect();
+    let requirements = groups.commands(input, tools);
+    let mut commands = match required {
+        Some(write) => {
+            let resolved = [write].into_iter().chain(locked.resolved(tools));
+            locked.written(resolved.chain(requirements).collect())
+        }
+        None => locked.written(locked.commands(tools)).into_iter().chain(requirements).collect(),
+    };
     if commands.is_empty() {
         return false;
     }
     if !archives.is_empty() || !input.resolved.archives.is_empty() {
         commands.extend(tools.tidying());
     }
-    let mounts = locked.mount().into_iter().collect();
     let why = match (is_locked, is_resolved) {
         (false, _) => "requirements",
         (true, false) => "packages of the lock file",

@@ -78,12 +78,29 @@ impl Tools {
 
     /// Writes a requirements file with the server of the image at its version.
     pub(super) fn write_server(&self, file: &str) -> Command {
-        let list = match self.installer {
-            Installer::Pip => "python3 -m pip list",
-            Installer::Uv => "uv pip list --system",
-        };
-        let name = server::DISTRIBUTION;
-        Command::Shell(format!("{list} --format=freeze | sed -n '/^{name}==/p' > {file}"))
+        let (list, name) = (self.list(), server::DISTRIBUTION);
+        Command::Shell(format!("{list} | sed -n '/^{name}==/p' > {file}"))
+    }
+
+    /// Writes a requirements file with all packages of the image at their versions.
+    pub(super) fn write_installed(&self, file: &str) -> Command {
+        Command::Shell(format!("{} > {file}", self.list()))
+    }
+
+    fn list(&self) -> &'static str {
+        match self.installer {
+            Installer::Pip => "python3 -m pip list --format=freeze",
+            Installer::Uv => "uv pip list --system --format=freeze",
+        }
+    }
+
+    /// The command that resolves the requirements of a file with the server's constraints. `resolved` has the versions to
+    /// prefer, with their hashes, and gets the result. Only uv does this.
+    pub(super) fn resolve(requirements: &str, resolved: &str) -> String {
+        let constraints = server::CONSTRAINTS;
+        format!(
+            "uv pip compile --system --quiet --generate-hashes -c {constraints} -o {resolved} {requirements}"
+        )
     }
 
     /// Restores the server's own packages if an installation replaced them.

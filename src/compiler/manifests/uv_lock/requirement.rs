@@ -55,11 +55,14 @@ impl Selected {
     /// The index that it comes from, unless that is the default one.
     pub fn index(&self) -> Option<&str> {
         match &self.package.source {
-            Source::Registry(url) if url.contains("://") && url.trim_end_matches('/') != DEFAULT_INDEX => {
-                Some(url)
-            }
+            Source::Registry(url) if url.contains("://") && !self.is_from_default_index() => Some(url),
             _ => None,
         }
+    }
+
+    /// Whether it comes from the default index.
+    pub fn is_from_default_index(&self) -> bool {
+        matches!(&self.package.source, Source::Registry(url) if url.trim_end_matches('/') == DEFAULT_INDEX)
     }
 
     /// Whether it has wheels, but none that can be installed, and no source archive.

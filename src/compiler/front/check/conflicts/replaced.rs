@@ -5,14 +5,13 @@ use std::str::FromStr;
 
 use pep508_rs::pep440_rs::Version;
 
-use super::excluding;
 use crate::compiler::front::check::source::LOCK_CONFLICTS_WITH_SERVER;
 use crate::compiler::front::check::{Context, entry, written};
 use crate::compiler::front::workspace::{self, Locked};
+use crate::compiler::manifests;
 use crate::compiler::manifests::dependency::Local;
 use crate::compiler::manifests::symbols::Import;
 use crate::compiler::manifests::uv_lock::{Package, Selected};
-use crate::compiler::manifests::{self, requirement};
 use crate::diagnostic::{Diagnostic, Place, Related};
 
 /// Modules, and the packages that bring them, that failed beside a newer major version of what they are made for: `FastAPI()` of 0.115 with Starlette 1.10, and
@@ -68,11 +67,7 @@ fn replace<'a>(
     if major(version)? >= major(lowest)? {
         return None;
     }
-    let depends = |other: &&Package| {
-        let exact = format!("=={}", other.version.as_deref().unwrap_or_default());
-        let mut rows = excluding(&other.name).into_iter();
-        rows.any(|(_, range, needs)| needs == name && requirement::is_disjoint(&exact, range) == Some(false))
-    };
+    let depends = |other: &&Package| workspace::excluded(other).any(|needed| needed == name);
     let fragile = locked.packages.iter().map(|it| &it.package).filter(|it| FRAGILE.contains(&&*it.name));
     let users = fragile.filter(depends).map(|it| it.name.as_str());
     Some(users.map(|user| Replaced { local, locked, name, version, required, lowest, user }).collect())
