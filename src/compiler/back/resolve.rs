@@ -73,7 +73,7 @@ pub(super) struct Pins {
     pub locked: Locked,
     /// The names of the packages that the server keeps at a version of its own.
     pub removed: Vec<String>,
-    /// The names of those that it needs in other versions, since these exclude what it requires.
+    /// The names of those whose versions exclude what the server needs.
     pub excluding: Vec<String>,
 }
 
@@ -267,7 +267,7 @@ fn pins(locals: &[Local], config: &Config, files: &Tree) -> Vec<Pins> {
     let beside = |local: &Local| {
         let mut locked = Rc::unwrap_or_clone(workspace::beside(local, config, files)?.ok()?);
         let removed = locked.remove_conflicts(config);
-        let excluding = locked.remove_excluding(config);
+        let excluding = locked.excluding(config);
         Some(Pins { index: local.index, locked, removed, excluding })
     };
     locals.iter().filter_map(beside).collect()

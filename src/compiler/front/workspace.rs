@@ -55,19 +55,16 @@ impl Locked {
 
     /// Removes the packages that the server does not work with, and returns their names: the server keeps its own.
     pub fn remove_conflicts(&mut self, config: &Config) -> Vec<String> {
-        self.remove(|it| conflict(config, &it.package).is_some())
-    }
-
-    /// Removes the packages of the default index whose versions exclude what the server needs, and returns their names:
-    /// other versions are installed, if something requires them.
-    pub fn remove_excluding(&mut self, config: &Config) -> Vec<String> {
-        let is_current = config.has_newest_server();
-        self.remove(|it| is_current && it.is_from_default_index() && excluded(&it.package).next().is_some())
-    }
-
-    fn remove(&mut self, is_removed: impl Fn(&Selected) -> bool) -> Vec<String> {
-        let removed = self.packages.extract_if(.., |it| is_removed(it));
+        let removed = self.packages.extract_if(.., |it| conflict(config, &it.package).is_some());
         removed.map(|it| it.package.name).collect()
+    }
+
+    /// The names of the packages of the default index whose versions exclude what the server needs.
+    pub fn excluding(&self, config: &Config) -> Vec<String> {
+        let is_excluding = |it: &&Selected| {
+            config.has_newest_server() && it.is_from_default_index() && excluded(&it.package).next().is_some()
+        };
+        self.packages.iter().filter(is_excluding).map(|it| it.package.name.clone()).collect()
     }
 
     /// The names of the packages, with their versions.
@@ -109,6 +106,13 @@ pub fn excluded(package: &Package) -> impl Iterator<Item = &'static str> {
         range.zip(version.as_ref()).is_some_and(|(range, version)| range.contains(version))
     })
     .map(|(_, _, needed)| *needed)
+}
+
+/// The versions of a package above the last ones that exclude what the current server needs, if there are such.
+pub fn above_excluded(name: &str) -> Option<String> {
+    let (_, range, _) = server::EXCLUDING.iter().rev().find(|(package, ..)| *package == name)?;
+    let (_, end) = range.rsplit_once('<')?;
+    Some(format!(">={end}"))
 }
 
 /// The path of the lock file that `source` names.

@@ -77,9 +77,9 @@ impl Groups {
         (self, commands)
     }
 
-    /// Names the requirements by the file, and returns the command that writes it, if one file can hold them: they have no
-    /// settings, and are no files themselves.
-    pub(super) fn write_requirements(&mut self, file: &str) -> Option<Command> {
+    /// Names the file instead of the requirements, and returns these, if one file can hold them: they have no settings, and
+    /// are no files themselves.
+    pub(super) fn name_file(&mut self, file: &str) -> Option<Vec<String>> {
         let mut groups = self.groups.iter_mut();
         let (directory, arguments) = groups.next()?;
         let is_requirement = |argument: &String| !argument.starts_with('-');
@@ -87,8 +87,7 @@ impl Groups {
             return None;
         }
         let named = ["-r", file].map(str::to_owned).to_vec();
-        let lines = std::mem::replace(arguments, named);
-        Some(Command::Write { lines, file: file.to_owned() })
+        Some(std::mem::replace(arguments, named))
     }
 
     pub(super) fn is_empty(&self) -> bool {

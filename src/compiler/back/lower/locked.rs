@@ -12,7 +12,7 @@ use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input, common};
 use crate::compiler::back::plan::{Action, Command, Mount};
 use crate::compiler::back::resolve::{Installer, Pins, Resolved};
-use crate::compiler::front::workspace::Locked;
+use crate::compiler::front::workspace::{self, Locked};
 use crate::compiler::manifests::uv_lock::Selected;
 use crate::compiler::paths;
 use crate::compiler::words::listed;
@@ -27,14 +27,19 @@ pub const DIRECTORY: &str = "/tmp/requirements";
 /// The requirements that versions are chosen for.
 pub(super) const REQUIRED: &str = "/tmp/requirements/required.txt";
 
+/// The constraints that they are chosen with, beside those of the server.
+const BOUNDS: &str = "/tmp/requirements/bounds.txt";
+
 /// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.
 const MAX_FILE: usize = 64 * 1024;
 
-/// A requirements file with packages of one index. pip wants hashes of all packages of a command, or of none.
+/// A requirements file with packages of one kind. pip wants hashes of all packages of a command, or of none.
 struct File {
     /// The index, unless it is the default one.
     index: Option<String>,
     has_hashes: bool,
+    /// Whether the versions exclude what the server needs.
+    is_excluding: bool,
     lines: Vec<String>,
 }
 
@@ -81,7 +86,15 @@ impl Files {
     pub(super) fn new(input: &Input<'_>) -> Self {
         let mut files: Vec<File> = Vec::new();
         for (locked, package) in packages(input.resolved.locks()) {
-            add(line(input, locked, package), package.index(), &mut files);
+            let mut excluding = input.resolved.pins.iter().flat_map(|pins| &pins.excluding);
+            let line = line(input, locked, package);
+            let kind = File {
+                index: package.index().map(str::to_owned),
+                has_hashes: line.contains(" --hash="),
+                is_excluding: excluding.any(|name| *name == package.package.name),
+                lines: Vec::new(),
+            };
+            add(line, kind, &mut files);
         }
         Self(files)
     }
@@ -132,32 +145,45 @@ impl Files {
     /// Whether some are known to conflict with the server: installed as they are, others would be installed again. All have
     /// to come from the default index, or it would be asked for packages of another one.
     pub(super) fn have_conflicts(&self, resolved: &Resolved) -> bool {
-        let is_plain =
-            |file: &File| file.index.is_none() && file.lines.iter().all(|line| !line.contains(" @ "));
         let mut pins = resolved.pins.iter();
         resolved.installer == Installer::Uv
             && !self.is_empty()
             && pins.any(|pins| !pins.removed.is_empty() || !pins.excluding.is_empty())
-            && self.0.iter().all(is_plain)
+            && packages(resolved.locks()).all(|(_, package)| package.is_from_default_index())
     }
 
-    /// The installation of the versions that fit the requirements of [`REQUIRED`] and the server: those of the lock file, or
-    /// those of the image, or the newest ones. If there are none, the lock file's: beside what is installed, such as a
-    /// pre-release, others may fit.
-    pub(super) fn resolved(&self, tools: &Tools) -> Vec<Command> {
-        let (image, resolved) = (format!("{DIRECTORY}/image.txt"), format!("{DIRECTORY}/resolved.txt"));
-        let locked = (0..self.0.len()).map(path).collect::<Vec<_>>().join(" ");
-        let resolve = Tools::resolve(REQUIRED, &resolved);
+    /// The installation of the versions that fit the requirements and the server: those of the lock file, or those of the
+    /// image, or the newest ones. If there are none, the lock file's: beside what is installed, such as a pre-release,
+    /// others may fit.
+    pub(super) fn resolved(
+        &self,
+        resolved: &Resolved,
+        requirements: Vec<String>,
+        tools: &Tools,
+    ) -> Vec<Command> {
+        let image = format!("{DIRECTORY}/image.txt");
+        let result = format!("{DIRECTORY}/resolved.txt");
+        let names = |is_meant: fn(&File) -> bool| {
+            let files = self.0.iter().enumerate().filter(|(_, file)| is_meant(file));
+            files.map(|(number, _)| path(number)).collect::<Vec<_>>().join(" ")
+        };
+        let all = names(|_| true);
+        let preferred = names(|file| !file.is_excluding);
+        let bounds = bounds(resolved);
+        let resolve = Tools::resolve(REQUIRED, (!bounds.is_empty()).then_some(BOUNDS), &result);
         let shell = [
             // Of the lines about a package, the first one remains.
-            format!("sort -s -u -t = -k 1,1 -o {resolved} {locked} {image}"),
-            format!("({resolve} || cat {locked} > {resolved})"),
+            format!("sort -s -u -t = -k 1,1 -o {result} {preferred} {image}"),
+            format!("({resolve} || cat {all} > {result})"),
             // The versions in which the lock file and the resolution differ, those of the lock file first.
-            format!("grep -oh '^[^ ]*==[^ ]*' {locked} {resolved} | sort -s -t = -k 1,1 | uniq -u"),
+            format!("grep -oh '^[^ ]*==[^ ]*' {all} {result} | sort -s -t = -k 1,1 | uniq -u"),
         ];
-        let install = tools.alone(None, vec!["-r".to_owned(), resolved]);
+        let write = |lines: Vec<String>, file: &str| Command::Write { lines, file: file.to_owned() };
+        let bounds = (!bounds.is_empty()).then(|| write(bounds, BOUNDS));
+        let first = [write(requirements, REQUIRED), tools.write_installed(&image)];
+        let install = tools.alone(None, vec!["-r".to_owned(), result]);
         let shell = shell.into_iter().map(Command::Shell);
-        [tools.write_installed(&image)].into_iter().chain(shell).chain([install]).collect()
+        bounds.into_iter().chain(first).chain(shell).chain([install]).collect()
     }
 
     /// `commands` with the files there, which are removed afterwards.
@@ -186,6 +212,13 @@ pub(super) fn key(input: &Input<'_>) -> &'static str {
     if input.resolved.locked.is_some() { "/source" } else { "/dependencies" }
 }
 
+/// Constraints that keep a resolver from versions that exclude what the server needs, or have no bounds yet and do not
+/// work with it: of packages that the lock file has in such versions.
+fn bounds(resolved: &Resolved) -> Vec<String> {
+    let names = resolved.pins.iter().flat_map(|pins| pins.removed.iter().chain(&pins.excluding));
+    names.filter_map(|name| Some(format!("{name}{}", workspace::above_excluded(name)?))).collect()
+}
+
 fn path(number: usize) -> String {
     format!("{DIRECTORY}/{}.txt", number + 1)
 }
@@ -204,13 +237,14 @@ pub(super) fn constraints(resolved: &Resolved) -> Vec<String> {
         .collect()
 }
 
-fn add(line: String, index: Option<&str>, files: &mut Vec<File>) {
-    let has_hashes = line.contains(" --hash=");
-    let is_like = |file: &File| file.index.as_deref() == index && file.has_hashes == has_hashes;
+fn add(line: String, kind: File, files: &mut Vec<File>) {
+    let is_like = |file: &File| {
+        (&file.index, file.has_hashes, file.is_excluding) == (&kind.index, kind.has_hashes, kind.is_excluding)
+    };
     match files.iter_mut().rev().find(|file| is_like(file)).filter(|file| file.size() + line.len() < MAX_FILE)
     {
         Some(file) => file.lines.push(line),
-        None => files.push(File { index: index.map(str::to_owned), has_hashes, lines: vec![line] }),
+        None => files.push(File { lines: vec![line], ..kind }),
     }
 }
 

@@ -89,13 +89,13 @@ fn requirements(input: &Input<'_>, locked: &locked::Files, tools: &Tools, build:
     let mut groups = groups(input, build);
     let (is_locked, is_resolved) = (!locked.is_empty(), !groups.is_empty());
     let has_conflicts = locked.have_conflicts(input.resolved);
-    let required = has_conflicts.then(|| groups.write_requirements(locked::REQUIRED)).flatten();
+    let required = has_conflicts.then(|| groups.name_file(locked::REQUIRED)).flatten();
     let mounts = locked.mount(required.is_some()).into_iter().collect();
     let requirements = groups.commands(input, tools);
     let mut commands = match required {
-        Some(write) => {
-            let resolved = [write].into_iter().chain(locked.resolved(tools));
-            locked.written(resolved.chain(requirements).collect())
+        Some(required) => {
+            let resolved = locked.resolved(input.resolved, required, tools);
+            locked.written(resolved.into_iter().chain(requirements).collect())
         }
         None => locked.written(locked.commands(tools)).into_iter().chain(requirements).collect(),
     };

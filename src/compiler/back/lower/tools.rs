@@ -94,13 +94,12 @@ impl Tools {
         }
     }
 
-    /// The command that resolves the requirements of a file with the server's constraints. `resolved` has the versions to
-    /// prefer, with their hashes, and gets the result. Only uv does this.
-    pub(super) fn resolve(requirements: &str, resolved: &str) -> String {
-        let constraints = server::CONSTRAINTS;
-        format!(
-            "uv pip compile --system --quiet --generate-hashes -c {constraints} -o {resolved} {requirements}"
-        )
+    /// The command that resolves the requirements of a file with the server's constraints, and others. `resolved` has the
+    /// versions to prefer, with their hashes, and gets the result. Only uv does this.
+    pub(super) fn resolve(requirements: &str, constraints: Option<&str>, resolved: &str) -> String {
+        let constraints = [server::CONSTRAINTS].into_iter().chain(constraints);
+        let constraints = constraints.map(|file| format!("-c {file} ")).collect::<String>();
+        format!("uv pip compile --system --quiet --generate-hashes {constraints}-o {resolved} {requirements}")
     }
 
     /// Restores the server's own packages if an installation replaced them.

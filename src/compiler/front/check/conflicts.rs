@@ -70,11 +70,8 @@ impl Excluded {
         if !applies || requirement::fits(&wanted, bounds, &ranges)? {
             return None;
         }
-        // The versions that work are those above the last ones that do not.
-        let above = ranges.last().map_or(Some(bounds.to_owned()), |range| {
-            let (_, end) = range.rsplit_once('<')?;
-            Some(format!(">={end}"))
-        });
+        let above =
+            if rows.is_empty() { Some(bounds.to_owned()) } else { workspace::above_excluded(&parts.name) };
         let is_apart = |range: &str| requirement::is_disjoint(&wanted, range) == Some(true);
         let (package, versions) = if let Some(own) = own.filter(|(_, bounds)| is_apart(bounds)) {
             own
