@@ -144,6 +144,11 @@ fn versions_are_resolved_before_they_are_installed_where_the_server_needs_others
         let installed = if is_resolved { "resolved" } else { "1" };
         assert!(text.contains(&format!("-r /tmp/requirements/{installed}.txt")), "{text}");
         assert_eq!(notes.iter().any(|note| note == excluding), is_excluding, "{notes:?}");
+        // No version that the server excludes is preferred.
+        let preferred =
+            "-o /tmp/requirements/resolved.txt /tmp/requirements/1.txt /tmp/requirements/image.txt";
+        let joined = text.replace("\\\n", "").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(joined.contains(preferred), is_resolved, "{joined}");
     }
 }
 

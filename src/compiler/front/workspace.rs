@@ -108,13 +108,6 @@ pub fn excluded(package: &Package) -> impl Iterator<Item = &'static str> {
     .map(|(_, _, needed)| *needed)
 }
 
-/// The versions of a package above the last ones that exclude what the current server needs, if there are such.
-pub fn above_excluded(name: &str) -> Option<String> {
-    let (_, range, _) = server::EXCLUDING.iter().rev().find(|(package, ..)| *package == name)?;
-    let (_, end) = range.rsplit_once('<')?;
-    Some(format!(">={end}"))
-}
-
 /// The path of the lock file that `source` names.
 pub fn lock_file(source: &SourceConfig) -> String {
     paths::join(&source.root, uv_lock::NAME)

@@ -12,7 +12,7 @@ use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input, common};
 use crate::compiler::back::plan::{Action, Command, Mount};
 use crate::compiler::back::resolve::{Installer, Pins, Resolved};
-use crate::compiler::front::workspace::{self, Locked};
+use crate::compiler::front::workspace::Locked;
 use crate::compiler::manifests::uv_lock::Selected;
 use crate::compiler::paths;
 use crate::compiler::words::listed;
@@ -26,9 +26,6 @@ pub const DIRECTORY: &str = "/tmp/requirements";
 
 /// The requirements that versions are chosen for.
 pub(super) const REQUIRED: &str = "/tmp/requirements/required.txt";
-
-/// The constraints that they are chosen with, beside those of the server.
-const BOUNDS: &str = "/tmp/requirements/bounds.txt";
 
 /// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.
 const MAX_FILE: usize = 64 * 1024;
@@ -153,37 +150,33 @@ impl Files {
     }
 
     /// The installation of the versions that fit the requirements and the server: those of the lock file, or those of the
-    /// image, or the newest ones. If there are none, the lock file's: beside what is installed, such as a pre-release,
-    /// others may fit.
-    pub(super) fn resolved(
-        &self,
-        resolved: &Resolved,
-        requirements: Vec<String>,
-        tools: &Tools,
-    ) -> Vec<Command> {
-        let image = format!("{DIRECTORY}/image.txt");
-        let result = format!("{DIRECTORY}/resolved.txt");
+    /// image, or newer ones. If there are none, the lock file's: beside what is installed, such as a pre-release, others
+    /// may fit.
+    pub(super) fn resolved(&self, requirements: Vec<String>, tools: &Tools) -> Vec<Command> {
+        let file = |name: &str| format!("{DIRECTORY}/{name}.txt");
+        let image = file("image");
+        let bounds = file("bounds");
+        let result = file("resolved");
         let names = |is_meant: fn(&File) -> bool| {
             let files = self.0.iter().enumerate().filter(|(_, file)| is_meant(file));
             files.map(|(number, _)| path(number)).collect::<Vec<_>>().join(" ")
         };
         let all = names(|_| true);
         let preferred = names(|file| !file.is_excluding);
-        let bounds = bounds(resolved);
-        let resolve = Tools::resolve(REQUIRED, (!bounds.is_empty()).then_some(BOUNDS), &result);
+        let resolve = Tools::resolve(REQUIRED, &bounds, &result);
         let shell = [
             // Of the lines about a package, the first one remains.
             format!("sort -s -u -t = -k 1,1 -o {result} {preferred} {image}"),
+            // What only the image has is not replaced by older versions.
+            format!("grep -xF -f {image} {result} | sed 's/==/>=/; s/+.*//' > {bounds}"),
             format!("({resolve} || cat {all} > {result})"),
             // The versions in which the lock file and the resolution differ, those of the lock file first.
             format!("grep -oh '^[^ ]*==[^ ]*' {all} {result} | sort -s -t = -k 1,1 | uniq -u"),
         ];
-        let write = |lines: Vec<String>, file: &str| Command::Write { lines, file: file.to_owned() };
-        let bounds = (!bounds.is_empty()).then(|| write(bounds, BOUNDS));
-        let first = [write(requirements, REQUIRED), tools.write_installed(&image)];
+        let write = Command::Write { lines: requirements, file: REQUIRED.to_owned() };
         let install = tools.alone(None, vec!["-r".to_owned(), result]);
-        let shell = shell.into_iter().map(Command::Shell);
-        bounds.into_iter().chain(first).chain(shell).chain([install]).collect()
+        let first = [write, tools.write_installed(&image)];
+        first.into_iter().chain(shell.into_iter().map(Command::Shell)).chain([install]).collect()
     }
 
     /// `commands` with the files there, which are removed afterwards.
@@ -210,13 +203,6 @@ pub(super) fn archives(locked: &Locked) -> Vec<String> {
 /// The configuration key that asks for the lock file's packages.
 pub(super) fn key(input: &Input<'_>) -> &'static str {
     if input.resolved.locked.is_some() { "/source" } else { "/dependencies" }
-}
-
-/// Constraints that keep a resolver from versions that exclude what the server needs, or have no bounds yet and do not
-/// work with it: of packages that the lock file has in such versions.
-fn bounds(resolved: &Resolved) -> Vec<String> {
-    let names = resolved.pins.iter().flat_map(|pins| pins.removed.iter().chain(&pins.excluding));
-    names.filter_map(|name| Some(format!("{name}{}", workspace::above_excluded(name)?))).collect()
 }
 
 fn path(number: usize) -> String {

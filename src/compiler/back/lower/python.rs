@@ -94,7 +94,7 @@ fn requirements(input: &Input<'_>, locked: &locked::Files, tools: &Tools, build:
     let requirements = groups.commands(input, tools);
     let mut commands = match required {
         Some(required) => {
-            let resolved = locked.resolved(input.resolved, required, tools);
+            let resolved = locked.resolved(required, tools);
             locked.written(resolved.into_iter().chain(requirements).collect())
         }
         None => locked.written(locked.commands(tools)).into_iter().chain(requirements).collect(),

@@ -94,12 +94,11 @@ impl Tools {
         }
     }
 
-    /// The command that resolves the requirements of a file with the server's constraints, and others. `resolved` has the
-    /// versions to prefer, with their hashes, and gets the result. Only uv does this.
-    pub(super) fn resolve(requirements: &str, constraints: Option<&str>, resolved: &str) -> String {
-        let constraints = [server::CONSTRAINTS].into_iter().chain(constraints);
-        let constraints = constraints.map(|file| format!("-c {file} ")).collect::<String>();
-        format!("uv pip compile --system --quiet --generate-hashes {constraints}-o {resolved} {requirements}")
+    /// The command that resolves the requirements of a file with the constraints of the server and of another file. `resolved`
+    /// has the versions to prefer, with their hashes, and gets the result. Only uv does this.
+    pub(super) fn resolve(requirements: &str, constraints: &str, resolved: &str) -> String {
+        let options = format!("-c {} -c {constraints} -o {resolved}", server::CONSTRAINTS);
+        format!("uv pip compile --system --quiet --generate-hashes {options} {requirements}")
     }
 
     /// Restores the server's own packages if an installation replaced them.

@@ -70,8 +70,11 @@ impl Excluded {
         if !applies || requirement::fits(&wanted, bounds, &ranges)? {
             return None;
         }
-        let above =
-            if rows.is_empty() { Some(bounds.to_owned()) } else { workspace::above_excluded(&parts.name) };
+        // The versions that work are those above the last ones that do not.
+        let above = ranges.last().map_or(Some(bounds.to_owned()), |range| {
+            let (_, end) = range.rsplit_once('<')?;
+            Some(format!(">={end}"))
+        });
         let is_apart = |range: &str| requirement::is_disjoint(&wanted, range) == Some(true);
         let (package, versions) = if let Some(own) = own.filter(|(_, bounds)| is_apart(bounds)) {
             own
