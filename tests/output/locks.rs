@@ -18,6 +18,12 @@ const MANIFEST: &str = "[project]\nname = 'app'\nversion = '1'\ndependencies = [
 fn plan(config: &str, names: &[String], tables: &str, options: &Options) -> Plan {
     let list = |part: &dyn Fn(&String) -> String| names.iter().map(part).collect::<Vec<_>>().join(", ");
     let manifest = format!("{MANIFEST}{}]\n", list(&|name| format!("'{name}'")));
+    plan_of(&manifest, config, names, tables, options)
+}
+
+/// The same with another manifest.
+fn plan_of(manifest: &str, config: &str, names: &[String], tables: &str, options: &Options) -> Plan {
+    let list = |part: &dyn Fn(&String) -> String| names.iter().map(part).collect::<Vec<_>>().join(", ");
     let named = list(&|name| format!("{{ name = '{name}' }}"));
     let lock = format!(
         "version = 1\n[[package]]\nname = 'app'\nversion = '1'\nsource = {{ editable = '.' }}\ndependencies = [{named}]\n\
@@ -25,7 +31,7 @@ fn plan(config: &str, names: &[String], tables: &str, options: &Options) -> Plan
     );
     let files = Tree::new(MemoryFiles::new([
         ("agent.py", "graph = object()"),
-        ("pyproject.toml", &*manifest),
+        ("pyproject.toml", manifest),
         ("uv.lock", &lock),
     ]));
     let config = format!("{{{config}, \"graphs\": {{\"agent\": \"./agent.py:graph\"}}}}");
@@ -146,9 +152,26 @@ fn versions_are_resolved_before_they_are_installed_where_the_server_needs_others
         assert_eq!(notes.iter().any(|note| note == excluding), is_excluding, "{notes:?}");
         // No version that the server excludes is preferred.
         let preferred =
-            "-o /tmp/requirements/resolved.txt /tmp/requirements/1.txt /tmp/requirements/image.txt";
+            "++' /tmp/requirements/1.txt /tmp/requirements/image.txt > /tmp/requirements/resolved.txt";
         let joined = text.replace("\\\n", "").split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(joined.contains(preferred), is_resolved, "{joined}");
+    }
+}
+
+#[test]
+fn locks_that_cannot_be_resolved_are_installed_as_they_are() {
+    let names = ["idna", "starlette"].map(str::to_owned);
+    let tables = table("idna", PUBLIC, "") + &table("starlette", PUBLIC, "");
+    let known = format!("{MANIFEST}'idna', 'starlette']\n");
+    let computed = "[project]\nname = 'app'\nversion = '1'\ndynamic = ['dependencies']\n";
+    let indexed = format!(
+        "{known}[tool.uv.sources]\nidna = {{ index = 'own' }}\n[[tool.uv.index]]\nname = 'own'\nurl = 'https://x/simple'\n"
+    );
+    let with_another = r#""dependencies": [".", "httpx"]"#;
+    for (manifest, is_resolved) in [(&*known, true), (computed, false), (&indexed, false)] {
+        let text = dockerfile(&plan_of(manifest, with_another, &names, &tables, &Options::default()));
+        assert_eq!(text.contains("uv pip compile"), is_resolved, "{manifest}\n{text}");
+        assert!(text.contains("idna==1.0"), "{text}");
     }
 }
 

@@ -27,6 +27,9 @@ pub const DIRECTORY: &str = "/tmp/requirements";
 /// The requirements that versions are chosen for.
 pub(super) const REQUIRED: &str = "/tmp/requirements/required.txt";
 
+/// Printed if there are no such versions.
+const UNRESOLVED: &str = "not resolved: the packages of the lock file are installed first";
+
 /// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.
 const MAX_FILE: usize = 64 * 1024;
 
@@ -83,7 +86,8 @@ impl Files {
     pub(super) fn new(input: &Input<'_>) -> Self {
         let mut files: Vec<File> = Vec::new();
         for (locked, package) in packages(input.resolved.locks()) {
-            let mut excluding = input.resolved.pins.iter().flat_map(|pins| &pins.excluding);
+            let pins = input.resolved.pins.iter().filter(|pins| pins.locked.root == locked.root);
+            let mut excluding = pins.flat_map(|pins| &pins.excluding);
             let line = line(input, locked, package);
             let kind = File {
                 index: package.index().map(str::to_owned),
@@ -139,19 +143,21 @@ impl Files {
         commands.collect()
     }
 
-    /// Whether some are known to conflict with the server: installed as they are, others would be installed again. All have
-    /// to come from the default index, or it would be asked for packages of another one.
+    /// Whether some are known to conflict with the server, so that others would be installed again, and versions that fit
+    /// can be resolved: all requirements are known, no package has a version for each machine, and all come from the default
+    /// index, which would be asked for packages of another one.
     pub(super) fn have_conflicts(&self, resolved: &Resolved) -> bool {
         let mut pins = resolved.pins.iter();
         resolved.installer == Installer::Uv
             && !self.is_empty()
             && pins.any(|pins| !pins.removed.is_empty() || !pins.excluding.is_empty())
-            && packages(resolved.locks()).all(|(_, package)| package.is_from_default_index())
+            && packages(resolved.locks()).all(|(_, it)| it.is_from_default_index() && !it.is_forked)
+            && resolved.projects().all(|it| it.requirements.is_some() && it.indexed.is_empty())
     }
 
     /// The installation of the versions that fit the requirements and the server: those of the lock file, or those of the
-    /// image, or newer ones. If there are none, the lock file's: beside what is installed, such as a pre-release, others
-    /// may fit.
+    /// image, or newer ones. If uv finds none, the lock file is installed as it is: the installation that follows also takes
+    /// versions that only the image has.
     pub(super) fn resolved(&self, requirements: Vec<String>, tools: &Tools) -> Vec<Command> {
         let file = |name: &str| format!("{DIRECTORY}/{name}.txt");
         let image = file("image");
@@ -166,10 +172,10 @@ impl Files {
         let resolve = Tools::resolve(REQUIRED, &bounds, &result);
         let shell = [
             // Of the lines about a package, the first one remains.
-            format!("sort -s -u -t = -k 1,1 -o {result} {preferred} {image}"),
+            format!("awk -F = '!seen[$1]++' {preferred} {image} > {result}"),
             // What only the image has is not replaced by older versions.
             format!("grep -xF -f {image} {result} | sed 's/==/>=/; s/+.*//' > {bounds}"),
-            format!("({resolve} || cat {all} > {result})"),
+            format!("({resolve} || (echo '{UNRESOLVED}' && cat {all} > {result}))"),
             // The versions in which the lock file and the resolution differ, those of the lock file first.
             format!("grep -oh '^[^ ]*==[^ ]*' {all} {result} | sort -s -t = -k 1,1 | uniq -u"),
         ];
