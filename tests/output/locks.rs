@@ -108,7 +108,10 @@ fn a_lock_beside_a_manifest_is_used_unless_the_newest_versions_are_wanted() {
     let tables = table("idna", PUBLIC, "") + &table("starlette", PUBLIC, "");
     let locked = plan(DEPENDENCIES, &names, &tables, &Options::default());
     let text = dockerfile(&locked);
-    assert!(text.contains("idna==1.0"), "{text}");
+    assert!(
+        text.contains("idna==1.0") && text.contains("--no-deps -r /tmp/requirements/resolved.txt"),
+        "{text}"
+    );
     // The server requires a newer one, so that only the manifest's requirement is left.
     assert!(!text.contains("starlette==1.0"), "{text}");
     let notes: Vec<&str> = locked.notes.iter().map(|note| note.message.as_str()).collect();

@@ -58,8 +58,9 @@ fn the_databases_of_up_keep_what_dev_runs() {
         project.write("agent.py", &AGENT.replace(") + 1", &format!(") + {more}")));
         // A server that is replaced ends open requests.
         let number = || {
-            let (_, text) =
+            let (status, text) =
                 send("POST", &format!("{}/runs/wait", dev.url()), &[("x-key", "ada")], input.clone());
+            assert_eq!(status, 200, "{text}");
             serde_json::from_str::<Value>(&text).unwrap_or_default()["number"].clone()
         };
         until(|| number() == 1 + more, || dev.talk());

@@ -171,9 +171,9 @@ impl Files {
         let preferred = names(|file| !file.is_excluding);
         let resolve = Tools::resolve(REQUIRED, &bounds, &result);
         let shell = [
-            // Of the lines about a package, the first one remains.
+            // The first line of each package.
             format!("awk -F = '!seen[$1]++' {preferred} {image} > {result}"),
-            // What only the image has is not replaced by older versions.
+            // Lower bounds for the packages that only the image has.
             format!("grep -xF -f {image} {result} | sed 's/==/>=/; s/+.*//' > {bounds}"),
             format!("({resolve} || (echo '{UNRESOLVED}' && cat {all} > {result}))"),
             // The versions in which the lock file and the resolution differ, those of the lock file first.
