@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
+
 use crate::compiler::files::{Entry, FileKind, Files, Refusal};
 use crate::compiler::paths;
 
@@ -181,7 +183,7 @@ impl Files for Tree {
 }
 
 /// Values of paths that are computed once.
-struct Memo<V>(RefCell<HashMap<String, V>>);
+struct Memo<V>(RefCell<FxHashMap<String, V>>);
 
 impl<V> Default for Memo<V> {
     fn default() -> Self {
