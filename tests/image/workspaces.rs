@@ -85,15 +85,17 @@ fn assert_runs(manager: &str, install: &str, hosts: &[String]) {
         let source = root.join("packages/shared/src/index.ts");
         let text = fs::read_to_string(&source).unwrap();
         // The oldest engine can lose a step that was built beside others ("index pointing to missing record" in its log),
-        // so that the build after the first edit runs it once more.
-        let is_cached = ["Salut", "Bonjour"].map(|word| {
+        // so that a build after an edit runs it once more.
+        let is_cached = |word: &&str| {
             fs::write(&source, text.replace("Hello", word)).unwrap();
             let built = build(&project, host, &tag);
             let step = built.err.lines().find(|line| line.contains(install)).unwrap_or_default();
             step.trim_start().starts_with("cached")
-        });
-        assert!(is_cached.contains(&true), "{manager} on {host}");
-        assert_eq!(greeting(&Container::start(host, &tag)), Value::from("Bonjour, Ada!"), "{manager}");
+        };
+        let word = ["Salut", "Bonjour", "Hola", "Ciao", "Ahoj"].into_iter().find(is_cached);
+        let word = word.unwrap_or_else(|| panic!("{manager} on {host}"));
+        let expected = Value::from(format!("{word}, Ada!"));
+        assert_eq!(greeting(&Container::start(host, &tag)), expected, "{manager}");
     }
 }
 
