@@ -8,8 +8,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
-
 use crate::compiler::files::{Entry, FileKind, Files, Refusal};
 use crate::compiler::paths;
 
@@ -183,7 +181,7 @@ impl Files for Tree {
 }
 
 /// Values of paths that are computed once.
-struct Memo<V>(RefCell<FxHashMap<String, V>>);
+struct Memo<V>(RefCell<HashMap<String, V>>);
 
 impl<V> Default for Memo<V> {
     fn default() -> Self {

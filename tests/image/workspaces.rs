@@ -85,15 +85,18 @@ fn assert_runs(manager: &str, install: &str, hosts: &[String]) {
         let source = root.join("packages/shared/src/index.ts");
         let text = fs::read_to_string(&source).unwrap();
         // The oldest engine can lose a step that was built beside others ("index pointing to missing record" in its log),
-        // so that a build after an edit runs it once more.
+        // so that a build after an edit runs it once more, even twice in a row.
+        let loses_steps = docker(host, &["version", "-f", "{{.Server.Version}}"]).starts_with("20.");
+        let edits = if loses_steps { 5 } else { 2 };
         let is_cached = |word: &&str| {
             fs::write(&source, text.replace("Hello", word)).unwrap();
             let built = build(&project, host, &tag);
             let step = built.err.lines().find(|line| line.contains(install)).unwrap_or_default();
             step.trim_start().starts_with("cached")
         };
-        let word = ["Salut", "Bonjour", "Hola", "Ciao", "Ahoj"].into_iter().find(is_cached);
-        let word = word.unwrap_or_else(|| panic!("{manager} on {host}"));
+        let word = ["Salut", "Bonjour", "Hola", "Ciao", "Ahoj"].into_iter().take(edits).find(is_cached);
+        let word =
+            word.unwrap_or_else(|| panic!("{manager} on {host}: `{install}` ran again after each edit"));
         let expected = Value::from(format!("{word}, Ada!"));
         assert_eq!(greeting(&Container::start(host, &tag)), expected, "{manager}");
     }
