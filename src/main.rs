@@ -3,11 +3,6 @@
 use std::process::ExitCode;
 
 use agentcli::cli::env::Env;
-use mimalloc::MiMalloc;
-
-/// A check allocates many small values, and takes a quarter less time with this than with the allocator of glibc.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let code = agentcli::cli::guarded(|| agentcli::cli::run(&mut Env::from_process()));
