@@ -24,11 +24,12 @@ use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
 use back::lower;
 use back::plan::Plan;
 use finding::{Checked, Finding};
+use front::check::{self, Outcome};
 use front::config::Config;
 use front::dialect::Dialect;
 use front::document::Document;
 use front::source::Source;
-use front::{check, document, extent, schema};
+use front::{document, extent, schema};
 use secrecy::urls;
 use tree::Tree;
 
@@ -38,7 +39,7 @@ pub struct Analysis {
     pub document: Document,
     /// The configuration without the parts that are wrong.
     pub config: Config,
-    /// The packages of others that the project imports, if they are known.
+    /// The packages of others that the project imports, if they are known and were asked for.
     pub packages: Option<BTreeSet<String>>,
     /// All findings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
@@ -98,6 +99,21 @@ pub fn analyze(name: &str, text: &str, files: &Tree) -> Analysis {
 
 /// The same with `options`: they replace values of the text before these are checked.
 pub fn analyze_for(options: &Options, name: &str, text: &str, files: &Tree) -> Analysis {
+    analyze_with(check::check, options, name, text, files)
+}
+
+/// The same for the findings alone: the packages are not looked for.
+pub fn check_for(options: &Options, name: &str, text: &str, files: &Tree) -> Analysis {
+    analyze_with(check::findings, options, name, text, files)
+}
+
+fn analyze_with(
+    check: impl Fn(&Document, &Config, &Tree, &BTreeSet<Pointer>) -> Outcome,
+    options: &Options,
+    name: &str,
+    text: &str,
+    files: &Tree,
+) -> Analysis {
     let (document, mut diagnostics) = document::parse(text);
     let mut config = Config::default();
     let mut packages = None;
@@ -108,7 +124,7 @@ pub fn analyze_for(options: &Options, name: &str, text: &str, files: &Tree) -> A
         diagnostics.extend(shape.diagnostics.into_iter().filter(is_kept));
         config = options.laid_over(Config::new(shape.value, dialect));
         files.settle_for(&|files| extent::extent(&config, files));
-        let found = check::check(&document, &config, files, &shape.removed);
+        let found = check(&document, &config, files, &shape.removed);
         packages = found.packages;
         diagnostics.extend(found.diagnostics.into_iter().map(|it| of_options(it, options)));
         check::leave_foreign(&mut diagnostics);

@@ -1,6 +1,7 @@
 //! The compiler's only view of the outside: the paths of a tree, and the content of its files.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use crate::compiler::paths;
 
@@ -66,12 +67,14 @@ pub trait Files {
         Vec::new()
     }
 
-    /// Decides what belongs to the project, unless the tree itself tells: all directories that `extent` returns. It is
-    /// given a view of the tree around them.
-    fn settle(&self, _extent: &dyn Fn(Box<dyn Files>) -> Vec<String>) {}
+    /// Decides what belongs to the project, unless the tree itself tells: all directories that `extent` returns, for which
+    /// the tree shows more. Returns whether all that it answered meanwhile is still true.
+    fn settle(&self, _extent: &dyn Fn() -> Vec<String>) -> bool {
+        true
+    }
 
     /// The entries of a directory, sorted by name, without links that dangle; `None` if it cannot be read.
-    fn entries(&self, path: &str) -> Option<Vec<Entry>>;
+    fn entries(&self, path: &str) -> Option<Rc<[Entry]>>;
 
     /// The first ancestor of `path`, or `path` itself, that is a symbolic link, with its target as written. Ancestors of
     /// the configuration's directory do not count.
@@ -80,22 +83,25 @@ pub trait Files {
     /// Names and kinds of the entries of a directory, sorted by name, without links to directories, which may form
     /// cycles. Empty if the directory cannot be read.
     fn list(&self, path: &str) -> Vec<(String, FileKind)> {
-        let is_listed = |entry: &Entry| entry.link.is_none() || entry.kind == Some(FileKind::File);
-        let listed = self.entries(path).into_iter().flatten().filter(is_listed);
-        listed.filter_map(|entry| Some((entry.name, entry.kind?))).collect()
+        let entries = self.entries(path);
+        let is_listed = |entry: &&Entry| entry.link.is_none() || entry.kind == Some(FileKind::File);
+        let listed = entries.iter().flat_map(|entries| entries.iter()).filter(is_listed);
+        listed.filter_map(|entry| Some((entry.name.clone(), entry.kind?))).collect()
     }
 
     /// Names of the links to directories, which [`Files::list`] omits.
     fn linked_directories(&self, path: &str) -> Vec<String> {
-        let is_linked = |entry: &Entry| entry.link.is_some() && entry.kind == Some(FileKind::Directory);
-        let linked = self.entries(path).into_iter().flatten().filter(is_linked);
-        linked.map(|entry| entry.name).collect()
+        let entries = self.entries(path);
+        let is_linked = |entry: &&Entry| entry.link.is_some() && entry.kind == Some(FileKind::Directory);
+        let linked = entries.iter().flat_map(|entries| entries.iter()).filter(is_linked);
+        linked.map(|entry| entry.name.clone()).collect()
     }
 
     /// Names of the symbolic links in a directory that do not dangle, with their targets as written.
     fn links(&self, path: &str) -> Vec<(String, String)> {
-        let all = self.entries(path).into_iter().flatten();
-        all.filter_map(|entry| Some((entry.name, entry.link?))).collect()
+        let entries = self.entries(path);
+        let all = entries.iter().flat_map(|entries| entries.iter());
+        all.filter_map(|entry| Some((entry.name.clone(), entry.link.clone()?))).collect()
     }
 
     /// The components of the configuration's directory, from the root of the file system.
@@ -157,7 +163,7 @@ impl Files for MemoryFiles {
         self.files.get(path).map(|text| text.clone().into_bytes()).ok_or_else(|| "no such file".to_owned())
     }
 
-    fn entries(&self, path: &str) -> Option<Vec<Entry>> {
+    fn entries(&self, path: &str) -> Option<Rc<[Entry]>> {
         let below = Self::below(path);
         let mut entries = BTreeMap::new();
         // An absolute path is not below a relative directory.

@@ -37,12 +37,8 @@ impl fmt::Debug for Tree {
 impl Tree {
     /// The tree that `files` shows.
     pub fn new(files: impl Files + 'static) -> Self {
-        Self::boxed(Box::new(files))
-    }
-
-    fn boxed(files: Box<dyn Files>) -> Self {
         Self {
-            files,
+            files: Box::new(files),
             directory: OnceCell::new(),
             kinds: Memo::default(),
             contents: Memo::default(),
@@ -67,35 +63,42 @@ impl Tree {
         parsed.downcast().unwrap_or_else(|_| unreachable!())
     }
 
-    /// Decides what belongs to the project, before anything of it is read: see [`Files::settle`].
+    /// Decides what belongs to the project: see [`Files::settle`].
     pub fn settle_for(&self, extent: &dyn Fn(&Tree) -> Vec<String>) {
-        self.files.settle(&|files| {
-            let wider = Self::boxed(files);
-            let directories = extent(&wider);
-            // Without links, the entries of this directory do not depend on what else belongs to the project.
-            if let Some(Some(entries)) = wider.directories.known(".")
-                && entries.iter().all(|entry| entry.link.is_none())
-            {
-                self.directories.insert(".".to_owned(), Some(entries));
-            }
-            directories
-        });
+        if self.files.settle(&|| extent(self)) {
+            return;
+        }
+        self.kinds.clear();
+        self.links.clear();
+        self.parsed.borrow_mut().clear();
+        let is_file = |path: &str| self.files.kind(path) == Some(FileKind::File);
+        self.contents.retain(|path, content| matches!(content, Some(Ok(_))) && is_file(path));
+        // Without links, the entries of a directory do not depend on what else belongs to the project.
+        let is_plain = |entries: &[Entry]| entries.iter().all(|entry| entry.link.is_none());
+        let is_directory = |path: &str| self.files.kind(path) == Some(FileKind::Directory);
+        self.directories
+            .retain(|path, entries| entries.as_deref().is_some_and(is_plain) && is_directory(path));
     }
 
     /// The absolute `path` relative to the configuration's directory, if it is the project's.
     pub fn own(&self, path: &str) -> Option<String> {
-        let relative = paths::relative(path, &self.directory());
+        let relative = paths::relative(path, self.components());
         let is_own = self.files.refusal(&relative).is_none() && self.kind(&relative).is_some();
         is_own.then_some(relative)
     }
 
     fn entries_of(&self, path: &str) -> Option<Rc<[Entry]>> {
-        self.directories.get(self.short(path), |path| Some(self.files.entries(path)?.into()))
+        self.directories.get(self.short(path), |path| self.files.entries(path))
+    }
+
+    /// Those of [`Files::directory`].
+    fn components(&self) -> &[String] {
+        self.directory.get_or_init(|| self.files.directory())
     }
 
     /// `path` in its only form: `../app/a` is `a` in the directory `app`.
     fn short<'p>(&self, path: &'p str) -> Cow<'p, str> {
-        if path.starts_with("../") { paths::shortened(path, &self.directory()).into() } else { path.into() }
+        if path.starts_with("../") { paths::shortened(path, self.components()).into() } else { path.into() }
     }
 
     /// The kind of `path` if the entries of its directory tell it, or those of a directory above. They are read for it,
@@ -164,11 +167,11 @@ impl Files for Tree {
         self.files.refused()
     }
 
-    fn entries(&self, path: &str) -> Option<Vec<Entry>> {
+    fn entries(&self, path: &str) -> Option<Rc<[Entry]>> {
         if self.known_kind(path) == Some(None) {
             return None;
         }
-        self.entries_of(path).map(|entries| entries.to_vec())
+        self.entries_of(path)
     }
 
     fn link(&self, path: &str) -> Option<(String, String)> {
@@ -176,7 +179,7 @@ impl Files for Tree {
     }
 
     fn directory(&self) -> Vec<String> {
-        self.directory.get_or_init(|| self.files.directory()).clone()
+        self.components().to_vec()
     }
 }
 
@@ -205,5 +208,13 @@ impl<V: Clone> Memo<V> {
 
     fn known(&self, path: &str) -> Option<V> {
         self.0.borrow().get(path).cloned()
+    }
+
+    fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+
+    fn retain(&self, is_kept: impl Fn(&str, &V) -> bool) {
+        self.0.borrow_mut().retain(|path, value| is_kept(path, value));
     }
 }

@@ -9,8 +9,9 @@ pub fn similar<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<(usize, &'a str)> {
     let word: String = letters(word).collect();
     let budget = (word.chars().count() / 3).clamp(1, 3);
+    let counts = counts(&word);
     let near = candidates.filter_map(|candidate| {
-        if least_edits(&word, candidate) > budget {
+        if least_edits(&counts, candidate) > budget {
             return None;
         }
         let other: String = letters(candidate).collect();
@@ -20,14 +21,23 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     near.min_by_key(|&(distance, _)| distance)
 }
 
+/// How often a word has each character. Different ones may share a place.
+type Counts = [i32; 32];
+
+fn counts(word: &str) -> Counts {
+    let mut counts = Counts::default();
+    letters(word).for_each(|c| counts[c as usize % 32] += 1);
+    counts
+}
+
 /// A cheap lower bound of the edits between two words: each character that only one of them has is an edit.
-fn least_edits(word: &str, other: &str) -> usize {
-    let mut surplus = [0_i32; 32];
-    // Different characters may share a place, which only lowers the bound.
-    letters(word).for_each(|c| surplus[c as usize % 32] += 1);
-    letters(other).for_each(|c| surplus[c as usize % 32] -= 1);
-    let sum = |sign: i32| surplus.iter().map(|count| (count * sign).max(0)).sum::<i32>();
-    sum(1).max(sum(-1)).unsigned_abs() as usize
+fn least_edits(word: &Counts, other: &str) -> usize {
+    let (mut missing, mut surplus) = (0, 0);
+    for (count, other) in word.iter().zip(counts(other)) {
+        surplus += (count - other).max(0);
+        missing += (other - count).max(0);
+    }
+    surplus.max(missing).unsigned_abs() as usize
 }
 
 /// The characters that count when words are compared.

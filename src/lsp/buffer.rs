@@ -9,7 +9,7 @@ use super::text::Text;
 use super::uri;
 use crate::compiler::front::dialect::CONFIGURATIONS;
 use crate::compiler::tree::Tree;
-use crate::compiler::{Analysis, analyze};
+use crate::compiler::{Analysis, Options, check_for};
 use crate::project::DiskFiles;
 
 /// An open configuration: its text comes from the editor, and the project around it from the disk.
@@ -51,7 +51,10 @@ impl Buffer {
 
     /// The text, parsed and checked.
     pub(super) fn analysis(&self) -> &Analysis {
-        let analyzed = || analyze(&self.name, self.text.as_str(), &Tree::new(self.files.refreshed()));
+        let analyzed = || {
+            let files = Tree::new(self.files.refreshed());
+            check_for(&Options::default(), &self.name, self.text.as_str(), &files)
+        };
         self.analysis.get_or_init(analyzed)
     }
 

@@ -1,11 +1,14 @@
 //! The compiler's view of the disk: what belongs to the project, and nothing else.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, FileType};
 use std::io::{self, Read as _};
+use std::mem;
+use std::ops::Add;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::boundary::{self, Boundary};
 use super::reason;
@@ -30,33 +33,65 @@ pub struct DiskFiles {
     root: PathBuf,
     /// The same without links, which is absolute.
     real: PathBuf,
-    /// The boundary, if it does not depend on the configuration.
-    fixed: Option<PathBuf>,
-    /// The boundary that was chosen by [`Files::settle`].
-    settled: OnceLock<PathBuf>,
     seen: Mutex<Seen>,
-    /// The content of files that was read to find the boundary, each until it is asked for.
-    read_before: Contents,
-    /// Keeps the content of files that are read while the boundary is searched for.
-    kept: Option<Contents>,
 }
-
-/// The content of files, by their paths without links.
-type Contents = Arc<Mutex<HashMap<PathBuf, Vec<u8>>>>;
 
 /// What was found so far.
 #[derive(Debug, Default)]
 struct Seen {
+    /// The directory that has all that belongs to the project.
+    boundary: PathBuf,
+    /// Whether it is certain: a repository, or decided by [`Files::settle`].
+    is_settled: bool,
+    /// What was found to belong to the project before that, outside of the configuration's directory; without links.
+    outer: Vec<PathBuf>,
     /// Directories of the project, by their absolute path in text, without links.
     directories: HashMap<PathBuf, PathBuf>,
-    /// The files that were read, without links.
-    read: HashSet<PathBuf>,
-    /// Their total size in bytes.
-    bytes: u64,
-    /// Their lines, commas, semicolons and opening brackets.
-    items: usize,
+    /// The files that were read, by their paths without links.
+    read: HashMap<PathBuf, Size>,
+    /// The size of all of them.
+    total: Size,
     /// The files that were not.
     refused: BTreeMap<String, Refusal>,
+}
+
+impl Seen {
+    /// Sets the boundary for good, and forgets what lies outside. Returns whether nothing does.
+    fn settle(&mut self, boundary: &Path) -> bool {
+        boundary.clone_into(&mut self.boundary);
+        self.is_settled = true;
+        if mem::take(&mut self.outer).iter().all(|outer| outer.starts_with(boundary)) {
+            return true;
+        }
+        self.directories.clear();
+        self.refused.clear();
+        self.read.retain(|path, _| path.starts_with(boundary));
+        self.total = self.read.values().fold(Size::default(), |total, size| total + *size);
+        false
+    }
+}
+
+/// How much of the limits a file takes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    bytes: u64,
+    /// Lines, commas, semicolons and opening brackets.
+    items: usize,
+}
+
+impl Size {
+    fn of(content: &[u8]) -> Self {
+        let is_item = |byte: &&u8| matches!(byte, b'\n' | b',' | b';' | b'[' | b'{' | b'(');
+        Self { bytes: content.len() as u64, items: content.iter().filter(is_item).count() }
+    }
+}
+
+impl Add for Size {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { bytes: self.bytes + other.bytes, items: self.items + other.items }
+    }
 }
 
 /// Why a path cannot be used.
@@ -86,12 +121,9 @@ impl DiskFiles {
             Boundary::Project => boundary::repository(&real),
             Boundary::Directory(directory) => Some(self::real(directory)),
         };
-        Self::around(root, real, fixed)
-    }
-
-    fn around(root: PathBuf, real: PathBuf, fixed: Option<PathBuf>) -> Self {
-        let (settled, seen) = (OnceLock::new(), Mutex::default());
-        Self { root, real, fixed, settled, seen, read_before: Contents::default(), kept: None }
+        let is_settled = fixed.is_some();
+        let boundary = fixed.unwrap_or_else(|| real.clone());
+        Self { root, real, seen: Mutex::new(Seen { boundary, is_settled, ..Seen::default() }) }
     }
 
     /// The project anew, without anything that was found before.
@@ -113,12 +145,8 @@ impl DiskFiles {
         self.read_at(&self.real.join(name), limit)
     }
 
-    fn boundary(&self) -> &Path {
-        self.fixed.as_ref().or_else(|| self.settled.get()).unwrap_or(&self.real)
-    }
-
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        locked(&self.seen)
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The absolute path of `path`, which is normalised, by its text alone.
@@ -145,8 +173,12 @@ impl DiskFiles {
 
     /// Whether a path without links belongs to the project.
     fn has(&self, real: &Path) -> bool {
-        let boundary = self.boundary();
-        real.starts_with(boundary) && !boundary::is_everything(boundary)
+        let mut seen = self.seen();
+        let has = real.starts_with(&seen.boundary) && !boundary::is_everything(&seen.boundary);
+        if has && !seen.is_settled && !real.starts_with(&self.real) {
+            seen.outer.push(real.to_owned());
+        }
+        has
     }
 
     /// `path`, which lies inside by its text, without the links on the way to its last component.
@@ -218,16 +250,10 @@ impl DiskFiles {
 
     /// The content of the file at `path`, which has no links but for its last component.
     fn read_at(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Unusable> {
-        if let Some(bytes) = self.read_before(path, limit) {
-            return Ok(bytes);
-        }
         match open(path)? {
             Opened::File(file, size) => self.take(path.to_owned(), file, size, limit),
             Opened::Link => {
                 let target = self.follow(path)?;
-                if let Some(bytes) = self.read_before(&target, limit) {
-                    return Ok(bytes);
-                }
                 match open(&target)? {
                     Opened::File(file, size) => self.take(target, file, size, limit),
                     // It was replaced meanwhile.
@@ -237,12 +263,6 @@ impl DiskFiles {
             }
             other => Err(unreadable(&other)),
         }
-    }
-
-    /// The content of the file at `path`, which has no links, if it was read to find the boundary.
-    fn read_before(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
-        let bytes = locked(&self.read_before).remove(path)?;
-        (bytes.len() as u64 <= limit && self.count(path.to_owned(), &bytes).is_ok()).then_some(bytes)
     }
 
     /// Reads a file within the limits, even if it grows.
@@ -255,29 +275,26 @@ impl DiskFiles {
         if size > limit || bytes.len() as u64 > limit {
             return Err(Unusable::Refused(Refusal::TooLarge(limit)));
         }
-        self.count(path.clone(), &bytes)?;
-        if let Some(kept) = &self.kept {
-            locked(kept).insert(path, bytes.clone());
-        }
+        self.count(path, &bytes)?;
         Ok(bytes)
     }
 
     /// Adds a file to those that were read.
     fn count(&self, path: PathBuf, bytes: &[u8]) -> Result<(), Unusable> {
         let mut seen = self.seen();
-        if seen.read.contains(&path) {
+        if seen.read.contains_key(&path) {
             return Ok(());
         }
-        let (size, items) = (bytes.len() as u64, items(bytes));
-        if seen.bytes + size > MAX_TOTAL {
+        let size = Size::of(bytes);
+        let total = seen.total + size;
+        if total.bytes > MAX_TOTAL {
             return Err(Unusable::Refused(Refusal::TooMuch(MAX_TOTAL)));
         }
-        if seen.items + items > MAX_ITEMS {
+        if total.items > MAX_ITEMS {
             return Err(Unusable::Refused(Refusal::TooManyItems(MAX_ITEMS)));
         }
-        seen.bytes += size;
-        seen.items += items;
-        seen.read.insert(path);
+        seen.total = total;
+        seen.read.insert(path, size);
         Ok(())
     }
 
@@ -345,23 +362,23 @@ impl Files for DiskFiles {
         self.seen().refused.iter().map(|(path, refusal)| (path.clone(), *refusal)).collect()
     }
 
-    fn settle(&self, extent: &dyn Fn(Box<dyn Files>) -> Vec<String>) {
-        if self.fixed.is_some() {
-            return;
+    fn settle(&self, extent: &dyn Fn() -> Vec<String>) -> bool {
+        if self.seen().is_settled {
+            return true;
         }
         let widest = boundary::widest(&self.real);
-        let mut wide = Self::around(self.root.clone(), self.real.clone(), Some(widest.to_owned()));
-        wide.kept = Some(Arc::clone(&self.read_before));
-        let directories = extent(Box::new(wide)).into_iter().filter_map(|path| self.absolute(&path));
-        self.settled.get_or_init(|| boundary::around(&self.real, widest, directories).to_owned());
+        self.seen().boundary = widest.to_owned();
+        let directories = extent().into_iter().filter_map(|path| self.absolute(&path));
+        let boundary = boundary::around(&self.real, widest, directories);
+        self.seen().settle(boundary)
     }
 
-    fn entries(&self, path: &str) -> Option<Vec<Entry>> {
+    fn entries(&self, path: &str) -> Option<Rc<[Entry]>> {
         let directory = self.inside(path).and_then(|path| self.directory_at(&path)).ok()?;
         let entries = fs::read_dir(directory).ok()?.flatten();
         let mut found: Vec<Entry> = entries.filter_map(|entry| self.entry(path, &entry)).collect();
         found.sort_by(|one, other| one.name.cmp(&other.name));
-        Some(found)
+        Some(found.into())
     }
 
     fn link(&self, path: &str) -> Option<(String, String)> {
@@ -386,10 +403,6 @@ impl Files for DiskFiles {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// `directory` without links, as an absolute path.
 fn real(directory: &Path) -> PathBuf {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
@@ -399,11 +412,6 @@ fn real(directory: &Path) -> PathBuf {
 
 fn kind_of(kind: FileType) -> Option<FileKind> {
     if kind.is_dir() { Some(FileKind::Directory) } else { kind.is_file().then_some(FileKind::File) }
-}
-
-/// The number of lines, commas, semicolons and opening brackets of a text.
-fn items(text: &[u8]) -> usize {
-    text.iter().filter(|byte| matches!(byte, b'\n' | b',' | b';' | b'[' | b'{' | b'(')).count()
 }
 
 fn unreadable(opened: &Opened) -> Unusable {

@@ -3,6 +3,8 @@
 mod context;
 mod javascript;
 
+use std::rc::Rc;
+
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
 use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::back::plan::{Action, Plan};
@@ -41,7 +43,7 @@ impl Files for Nested {
         self.0.bytes(&Self::real(path))
     }
 
-    fn entries(&self, path: &str) -> Option<Vec<Entry>> {
+    fn entries(&self, path: &str) -> Option<Rc<[Entry]>> {
         self.0.entries(&Self::real(path))
     }
 

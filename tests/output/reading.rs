@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 use std::rc::Rc;
 
 use agentcli::compiler::back::lower::lower;
@@ -11,7 +13,7 @@ use agentcli::compiler::{Options, analyze};
 use agentcli::project::DiskFiles;
 
 use super::goldens::{cases, config_of};
-use crate::harness::fixtures;
+use crate::harness::{copy_changed, fixtures};
 
 type Reads = Rc<RefCell<BTreeMap<String, usize>>>;
 
@@ -40,7 +42,7 @@ impl Files for Counted {
 
     fn content(&self, path: &str) -> Option<Result<Vec<u8>, String>> {
         self.count("content", path);
-        self.files.content(path)
+        self.files.content(path).inspect(|_| self.count("opened", path))
     }
 
     fn refusal(&self, path: &str) -> Option<Refusal> {
@@ -51,9 +53,9 @@ impl Files for Counted {
         self.files.refused()
     }
 
-    fn entries(&self, path: &str) -> Option<Vec<Entry>> {
+    fn entries(&self, path: &str) -> Option<Rc<[Entry]>> {
         self.count("entries", path);
-        self.files.entries(path)
+        self.files.entries(path).inspect(|_| self.count("opened", path))
     }
 
     fn link(&self, path: &str) -> Option<(String, String)> {
@@ -61,26 +63,35 @@ impl Files for Counted {
         self.files.link(path)
     }
 
+    fn settle(&self, extent: &dyn Fn() -> Vec<String>) -> bool {
+        self.files.settle(extent)
+    }
+
     fn directory(&self) -> Vec<String> {
         self.files.directory()
     }
 }
 
+/// Compiles the configuration `config`. Returns what was read, how often.
+fn reads(config: &Path) -> Option<BTreeMap<String, usize>> {
+    let text = fs::read_to_string(config).ok()?;
+    let reads = Reads::default();
+    let files = DiskFiles::new(config.parent().unwrap());
+    let tree = Tree::new(Counted { files, reads: Rc::clone(&reads) });
+    let analysis = analyze("agent.json", &text, &tree);
+    if analysis.is_usable() {
+        lower(&analysis.config, analysis.packages.as_ref(), &tree, "agent.json", &Options::default());
+    }
+    Some(reads.take())
+}
+
 #[test]
 fn compiling_reads_every_file_and_directory_at_most_once_and_nothing_in_directories_that_do_not_exist() {
-    let invalid = std::fs::read_dir(fixtures("invalid")).unwrap().map(|entry| entry.unwrap().path());
+    let invalid = fs::read_dir(fixtures("invalid")).unwrap().map(|entry| entry.unwrap().path());
     let mut total = 0;
     for case in cases().into_iter().chain(invalid) {
         let config = case.join(config_of(&case));
-        let Ok(text) = std::fs::read_to_string(&config) else { continue };
-        let reads = Reads::default();
-        let files = DiskFiles::new(config.parent().unwrap());
-        let tree = Tree::new(Counted { files, reads: Rc::clone(&reads) });
-        let analysis = analyze("agent.json", &text, &tree);
-        if analysis.is_usable() {
-            lower(&analysis.config, analysis.packages.as_ref(), &tree, "agent.json", &Options::default());
-        }
-        let reads = reads.borrow();
+        let Some(reads) = reads(&config) else { continue };
         total += reads.len();
         let repeated: Vec<_> = reads.iter().filter(|(_, count)| **count > 1).collect();
         assert!(repeated.is_empty(), "{}: {repeated:#?}", case.display());
@@ -92,4 +103,20 @@ fn compiling_reads_every_file_and_directory_at_most_once_and_nothing_in_director
         assert!(pointless.is_empty(), "{}: {pointless:#?}", case.display());
     }
     assert!(total > 500, "only {total} reads were counted");
+}
+
+#[test]
+fn searching_for_the_boundary_of_a_project_without_a_repository_opens_nothing_twice() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut above = 0;
+    for case in cases() {
+        let copy = scratch.path().join(case.file_name().unwrap());
+        copy_changed(&case, &copy, &|bytes| bytes);
+        let Some(reads) = reads(&copy.join(config_of(&case))) else { continue };
+        let opened = reads.iter().filter(|(read, _)| read.starts_with("opened "));
+        let repeated: Vec<_> = opened.filter(|(_, count)| **count > 1).collect();
+        assert!(repeated.is_empty(), "{}: {repeated:#?}", case.display());
+        above += usize::from(reads.keys().any(|read| read.contains(" ../")));
+    }
+    assert!(above >= 20, "only {above} projects looked above their directory");
 }

@@ -148,7 +148,7 @@ pub struct Context<'a> {
 pub struct Outcome {
     /// The findings.
     pub diagnostics: Vec<Diagnostic>,
-    /// The packages of others that the project imports, if they are known.
+    /// The packages of others that the project imports, if they are known and were asked for.
     pub packages: Option<BTreeSet<String>>,
 }
 
@@ -197,6 +197,20 @@ impl<'a> Context<'a> {
         };
         if context.variant != Variant::Javascript && !context.is_removed("/python_version") {
             context.python_version = base_image::python(config).map(|(version, _)| version);
+        }
+        context
+    }
+
+    /// The same after all checks.
+    fn checked(
+        document: &'a Document,
+        config: &'a Config,
+        files: &'a Tree,
+        removed: &'a BTreeSet<Pointer>,
+    ) -> Self {
+        let mut context = Self::new(document, config, files, removed);
+        for check in CHECKS {
+            (check.run)(&mut context);
         }
         context
     }
@@ -271,12 +285,15 @@ impl<'a> Context<'a> {
 
 /// Runs all checks.
 pub fn check(document: &Document, config: &Config, files: &Tree, removed: &BTreeSet<Pointer>) -> Outcome {
-    let mut context = Context::new(document, config, files, removed);
-    for check in CHECKS {
-        (check.run)(&mut context);
-    }
+    let mut context = Context::checked(document, config, files, removed);
     let packages = imports::needed::packages(&mut context);
     Outcome { diagnostics: context.found, packages }
+}
+
+/// The same without the packages, which only a plan needs.
+pub fn findings(document: &Document, config: &Config, files: &Tree, removed: &BTreeSet<Pointer>) -> Outcome {
+    let context = Context::checked(document, config, files, removed);
+    Outcome { diagnostics: context.found, packages: None }
 }
 
 /// The place of the entry of `dependencies` with this index, or else of `source`.

@@ -191,19 +191,31 @@ pub fn files(config: &Value) -> impl Iterator<Item = NamedFile> {
 
 /// The texts at the places of `key`.
 fn texts(key: &Key, config: &Value) -> impl Iterator<Item = (Pointer, String)> {
-    let mut values = vec![(Pointer::root(), config)];
-    for part in key.parts() {
-        values = values.into_iter().flat_map(|(at, value)| members(at, value, part)).collect();
-    }
-    let texts = values.into_iter().map(|(pointer, value)| Some((pointer, value.as_str()?.to_owned())));
-    texts.flatten().collect::<Vec<_>>().into_iter()
+    let mut found = Vec::new();
+    collect(Pointer::root(), config, key.parts(), &mut found);
+    found.into_iter()
 }
 
-/// The members of `value` that `part` of a row's pointer matches.
-fn members<'v>(at: Pointer, value: &'v Value, part: &str) -> Vec<(Pointer, &'v Value)> {
-    let members = value.as_object().into_iter().flatten();
-    let matching = members.filter(|(key, _)| part == "*" || part == key.as_str());
-    matching.map(|(key, value)| (at.join(key), value)).collect()
+/// Adds the texts below `value`, which is at `at`, that these parts of a row's pointer match.
+fn collect(
+    at: Pointer,
+    value: &Value,
+    mut parts: impl Iterator<Item = &'static str> + Clone,
+    found: &mut Vec<(Pointer, String)>,
+) {
+    match parts.next() {
+        None => found.extend(value.as_str().map(|text| (at, text.to_owned()))),
+        Some("*") => {
+            for (key, value) in value.as_object().into_iter().flatten() {
+                collect(at.join(key), value, parts.clone(), found);
+            }
+        }
+        Some(part) => {
+            if let Some(value) = value.get(part) {
+                collect(at.join(part), value, parts, found);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

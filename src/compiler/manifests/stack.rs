@@ -15,8 +15,9 @@ pub(super) fn with_stack_for<T>(text: &str, read: impl FnOnce() -> T) -> Option<
     let mut nesting = Nesting::default();
     text.lines().for_each(|line| nesting.line(line));
     let size = BASE + LEVEL * nesting.max;
-    // stacker panics if it cannot allocate a stack.
-    let is_available = || Vec::<u8>::new().try_reserve_exact(size).is_ok();
+    // stacker panics if it cannot allocate a stack, which it does where too little is left of this one.
+    let is_left = || stacker::remaining_stack().is_some_and(|left| left >= size);
+    let is_available = || is_left() || Vec::<u8>::new().try_reserve_exact(size).is_ok();
     (nesting.max <= MAX_LEVELS && is_available()).then(|| stacker::maybe_grow(size, size, read))
 }
 

@@ -2,6 +2,7 @@
 
 mod replaced;
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -28,9 +29,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     if context.variant == Variant::Javascript {
         return;
     }
-    let python = format!("{major}.{minor}");
-    let environments: Vec<Environment> =
-        MACHINES.iter().filter_map(|machine| Environment::linux(&python, machine)).collect();
+    let environments = Environments::new(major, minor);
     let mut found = listed(context, &environments);
     for local in context.directories() {
         found.extend(in_local(context, &local, &environments));
@@ -40,6 +39,26 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     found.truncate(MAX_FINDINGS);
     found.into_iter().for_each(|diagnostic| context.report(diagnostic));
+}
+
+/// The environments that the image may be built for. Few requirements have a condition that asks for them.
+struct Environments {
+    /// The Python version, major.minor.
+    python: String,
+    all: OnceCell<Vec<Environment>>,
+}
+
+impl Environments {
+    fn new(major: u8, minor: u8) -> Self {
+        Self { python: format!("{major}.{minor}"), all: OnceCell::new() }
+    }
+
+    /// Whether the condition `marker` holds in one of them.
+    fn have(&self, marker: &str) -> bool {
+        let linux = |machine: &&str| Environment::linux(&self.python, machine);
+        let all = self.all.get_or_init(|| MACHINES.iter().filter_map(linux).collect());
+        all.iter().any(|it| it.holds(marker, &[]) == Some(true))
+    }
 }
 
 /// A requirement of the project that the server excludes.
@@ -55,14 +74,15 @@ struct Excluded {
 }
 
 impl Excluded {
-    fn find(text: &str, environments: &[Environment]) -> Option<Self> {
-        let parts = requirement::parts(text)?;
-        let (own, rows) = (required(&parts.name), excluding(&parts.name));
+    fn find(text: &str, environments: &Environments) -> Option<Self> {
+        let name = requirement::written_name(text)?;
+        let (own, rows) = (required(&name), excluding(&name));
         if own.is_none() && rows.is_empty() {
             return None;
         }
+        let parts = requirement::parts(text)?;
         let applies = match text.split_once(';') {
-            Some((_, marker)) => environments.iter().any(|it| it.holds(marker, &[]) == Some(true)),
+            Some((_, marker)) => environments.have(marker),
             None => true,
         };
         let ranges: Vec<&str> = rows.iter().map(|(_, range, _)| *range).collect();
@@ -123,7 +143,7 @@ fn excluding(name: &str) -> Vec<(&'static str, &'static str, &'static str)> {
 }
 
 /// Packages in `dependencies`.
-fn listed(context: &Context<'_>, environments: &[Environment]) -> Vec<Diagnostic> {
+fn listed(context: &Context<'_>, environments: &Environments) -> Vec<Diagnostic> {
     let finding = |(index, text): (usize, &str)| {
         let Dependency::Package(text) = classify(text, context.files) else { return None };
         let excluded = Excluded::find(&text, environments)?;
@@ -136,7 +156,7 @@ fn listed(context: &Context<'_>, environments: &[Environment]) -> Vec<Diagnostic
 }
 
 /// Requirements of a local directory.
-fn in_local(context: &Context<'_>, local: &Local, environments: &[Environment]) -> Vec<Diagnostic> {
+fn in_local(context: &Context<'_>, local: &Local, environments: &Environments) -> Vec<Diagnostic> {
     let files = context.files;
     if !local.is_project() {
         return in_requirements_txt(context, local, environments);
@@ -158,7 +178,7 @@ fn in_local(context: &Context<'_>, local: &Local, environments: &[Environment]) 
 }
 
 /// Packages that a lock file has for others, and of which no version works beside the server.
-fn in_lock(context: &Context<'_>, local: &Local, environments: &[Environment]) -> Vec<Diagnostic> {
+fn in_lock(context: &Context<'_>, local: &Local, environments: &Environments) -> Vec<Diagnostic> {
     let Some(Ok(locked)) = workspace::beside(local, context.config, context.files) else { return Vec::new() };
     let finding = |(name, _): (String, Option<String>)| {
         let excluded = Excluded::find(&name, environments).filter(Excluded::is_indirect)?;
@@ -171,11 +191,7 @@ fn in_lock(context: &Context<'_>, local: &Local, environments: &[Environment]) -
     locked.versions().filter_map(finding).collect()
 }
 
-fn in_requirements_txt(
-    context: &Context<'_>,
-    local: &Local,
-    environments: &[Environment],
-) -> Vec<Diagnostic> {
+fn in_requirements_txt(context: &Context<'_>, local: &Local, environments: &Environments) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let parts = requirements_txt::parts(&local.path, context.files);
     let entries =
@@ -246,24 +262,28 @@ static REQUIREMENT_CONFLICTS_WITH_SERVER: Rule = Rule {
 
 #[cfg(test)]
 mod tests {
-    use super::{Excluded, required};
+    use super::{Environments, Excluded, required};
     use crate::compiler::server::EXCLUDING;
 
     #[test]
     fn rows_are_readable_and_name_requirements_of_the_server() {
+        let environments = Environments::new(3, 13);
         assert!(EXCLUDING.is_sorted_by_key(|(name, ..)| *name));
         for (name, range, needs) in EXCLUDING {
             assert!(required(needs).is_some(), "{needs}");
-            let found = Excluded::find(&format!("{name}{range}"), &[]).expect(name);
+            let found = Excluded::find(&format!("{name}{range}"), &environments).expect(name);
             assert_eq!((&*found.name, found.others.is_none()), (*name, range.is_empty()));
             let Some(others) = found.others else { continue };
-            assert!(Excluded::find(&format!("{name}{others}"), &[]).is_none(), "{name}{others}");
+            assert!(Excluded::find(&format!("{name}{others}"), &environments).is_none(), "{name}{others}");
         }
     }
 
     #[test]
     fn only_what_leaves_no_version_is_excluded() {
-        let needs = |text: &str| Excluded::find(text, &[]).map(|it| format!("{}{}", it.package, it.versions));
+        let environments = Environments::new(3, 13);
+        let needs = |text: &str| {
+            Excluded::find(text, &environments).map(|it| format!("{}{}", it.package, it.versions))
+        };
         for text in [
             "fastapi",
             "fastapi>=0.100",

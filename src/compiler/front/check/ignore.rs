@@ -50,9 +50,12 @@ pub(super) fn check(context: &mut Context<'_>) {
 
 /// Whether there is an ignore file at all: finding the needed files is slow, and most projects have none.
 fn may_have_rules(context: &Context<'_>) -> bool {
-    let above = (0..=context.files.directory().len()).map(|up| paths::normalize(&"../".repeat(up)));
+    let files = context.files;
+    // Above a directory that is none of the project's, there is no other.
+    let above = (0..=files.directory().len()).map(|up| paths::normalize(&"../".repeat(up)));
+    let above = above.take_while(|directory| files.is_directory(directory));
     let below = context.all_locals.iter().map(|local| local.path.clone());
-    above.chain(below).any(|directory| context.files.is_file(&paths::join(&directory, ".dockerignore")))
+    above.chain(below).any(|directory| files.is_file(&paths::join(&directory, ".dockerignore")))
 }
 
 /// The ignore files of the context's root, the project and each dependency, if there are any.

@@ -1,5 +1,7 @@
 //! The files of dotted Python modules, as far as they can be found without an interpreter.
 
+use std::collections::HashSet;
+
 use super::Context;
 use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::{Local, LocalKind};
@@ -48,6 +50,16 @@ pub(super) fn has_entry(context: &Context<'_>, directory: &str, module: &str) ->
         || context.files.linked_directories(directory).iter().any(|name| name == module)
 }
 
+/// Whether a local dependency may have a module or package `first`, which has no dot.
+pub(super) fn may_have(context: &Context<'_>, first: &str) -> bool {
+    let SearchPath { roots, own } = context.search_path.get_or_init(|| search_path(context));
+    let has = |root: &String| {
+        context.files.is_directory(&paths::join(root, first))
+            || context.files.is_file(&paths::join(root, &format!("{first}.py")))
+    };
+    own.as_deref() == Some(first) || roots.iter().any(has)
+}
+
 /// The file of `module` in the first local dependency that has it.
 pub(super) fn resolve(context: &Context<'_>, module: &str) -> Option<String> {
     found(context, module).next()
@@ -63,7 +75,9 @@ pub(super) fn resolve_only(context: &Context<'_>, module: &str) -> Option<String
 /// The files that `module` may have in the directory `root`.
 pub(super) fn files_of(root: &str, module: &str) -> [String; 2] {
     let path = module.replace('.', "/");
-    [format!("{root}/{path}.py"), format!("{root}/{path}/__init__.py")].map(|file| paths::normalize(&file))
+    // A module without a name is the package of the directory itself.
+    let files = [format!("{path}.py"), format!("{path}/__init__.py")];
+    files.map(|file| paths::join(root, file.trim_start_matches('/')))
 }
 
 /// The files of `module` in all local dependencies.
@@ -96,7 +110,9 @@ fn search_path(context: &Context<'_>) -> SearchPath {
         ROOTS.iter().map(move |root| paths::join(&local.path, root)).chain(parent)
     });
     // The working directory of the server is on the path, too.
-    let roots = roots.chain([".".to_owned()]).filter(|root| files.is_directory(root)).collect();
+    let roots = roots.chain([".".to_owned()]).filter(|root| files.is_directory(root));
+    let mut seen = HashSet::new();
+    let roots = roots.filter(|root| seen.insert(root.clone())).collect();
     SearchPath { roots, own }
 }
 

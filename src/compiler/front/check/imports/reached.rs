@@ -64,6 +64,9 @@ fn add(
 
 /// The files of the project that an import in the file at `path` loads.
 pub(super) fn loaded(context: &Context<'_>, path: &str, import: &Import) -> Vec<String> {
+    if import.level == 0 && !modules::may_have(context, import.first()) {
+        return Vec::new();
+    }
     let modules = import.loaded().into_iter();
     if import.level == 0 {
         return modules.filter_map(|module| modules::resolve_only(context, &module)).collect();
