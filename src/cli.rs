@@ -27,6 +27,7 @@ pub mod progress;
 mod registry;
 pub mod report;
 mod resources;
+pub mod runtime;
 pub mod server;
 mod service;
 mod settings;

@@ -1,13 +1,12 @@
 //! The address of the deployment service and the API key.
 
-use tokio::runtime::Runtime;
-
 use super::ask;
 use super::console::{note, warn};
 use super::env::Env;
 use super::settings::{Origin, Setting, Settings};
 use crate::api::wire::Redacted;
 use crate::api::{Account, Vocabulary};
+use crate::cli::runtime::Runtime;
 use crate::compiler::server::hosted;
 use crate::error::Error;
 

@@ -3,10 +3,9 @@
 use std::future::Future;
 use std::sync::atomic::Ordering;
 
-use tokio::runtime::Runtime;
-
 use super::console::visible;
 use super::env::Env;
+use crate::cli::runtime::Runtime;
 use crate::error::Error;
 
 /// Asks for a line with `prompt`, if somebody can answer; none when the input has ended.

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ColorChoice;
 use terminal_size::terminal_size;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
 use super::environment;
 use super::input::Input;
 use crate::api::RetryPolicy;
+use crate::cli::runtime::Runtime;
 use crate::engine::EngineEnv;
 use crate::error::{Error, OutputError};
 use crate::live::Stop;
@@ -80,7 +81,7 @@ impl Env {
     pub fn runtime_of(&mut self, builder: &mut Builder) -> Result<Runtime, Error> {
         let failed = |source| Error::Runtime { source };
         self.stop.listen().map_err(failed)?;
-        builder.enable_all().build().map_err(failed)
+        builder.enable_all().build().map(Runtime::new).map_err(failed)
     }
 
     /// The variables that select and configure the container engine.

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use similar::TextDiff;
+use similar::Algorithm;
+use similar::udiff::unified_diff;
 
 use super::check;
 use super::console::visible;
@@ -12,6 +13,9 @@ use crate::compiler::server::product::Product;
 
 /// Maximum number of rounds: a fix can show another mistake.
 const MAX_ROUNDS: usize = 10;
+
+/// Number of equal lines around a change in a diff.
+const CONTEXT: usize = 3;
 
 /// A configuration after its fixes.
 #[derive(Debug)]
@@ -56,7 +60,7 @@ impl Fixed {
         let Some(after) = &self.after else { return String::new() };
         let (before, after) = (self.before.source.shown(), after.source.shown());
         let name = &self.before.source.name;
-        let diff = TextDiff::from_lines(&*before, &*after).unified_diff().header(name, name).to_string();
+        let diff = unified_diff(Algorithm::default(), &before, &after, CONTEXT, Some((name, name)));
         diff.split_inclusive('\n').map(visible_end).collect()
     }
 }

@@ -1,7 +1,5 @@
 //! The deployment service, as the commands call it.
 
-use tokio::runtime::Runtime;
-
 use super::account::AccountOptions;
 use super::ask;
 use super::console::{NOTE, say};
@@ -9,6 +7,7 @@ use super::env::Env;
 use super::settings::Settings;
 use crate::api::wire::Deployment;
 use crate::api::{self, Client, rules};
+use crate::cli::runtime::Runtime;
 use crate::error::Error;
 use crate::ship;
 

@@ -3,8 +3,6 @@
 use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 
-use tokio::runtime::Runtime;
-
 use super::agent_lock;
 use super::compile::{PlanOptions, Planned, directory_of};
 use super::console::{note, visible_line};
@@ -13,6 +11,7 @@ use super::settings::Settings;
 use super::variables;
 use super::{image, image_name};
 use crate::api::wire::Redacted;
+use crate::cli::runtime::Runtime;
 use crate::compiler::back::lower::setup::{is_project_name, project_name};
 use crate::compiler::back::plan::{ServiceImage, Setup};
 use crate::compiler::server::setup as contract;

@@ -6,7 +6,6 @@ mod verify;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::runtime::Runtime;
 
 use super::dockerfile::warn_if_stale;
 use crate::cli::agent_lock::{self, ci_job};
@@ -17,6 +16,7 @@ use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::progress::{Style, runs_again, size};
 use crate::cli::registry::access;
+use crate::cli::runtime::Runtime;
 use crate::cli::setup;
 use crate::cli::{image, image_name};
 use crate::compiler::back::emit::dockerfile;

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use tokio::runtime::Runtime;
 
 use crate::cli::agent_lock;
 use crate::cli::compile::{PlanOptions, Planned};
@@ -12,6 +11,7 @@ use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::registry::access;
+use crate::cli::runtime::Runtime;
 use crate::cli::source_date::source_date;
 use crate::cli::{image, image_name, setup};
 use crate::compiler::locks;

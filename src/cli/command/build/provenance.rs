@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use tokio::runtime::Runtime;
 
 use crate::cli::compile::Planned;
 use crate::cli::console::note;
@@ -11,6 +10,7 @@ use crate::cli::git::Commit;
 use crate::cli::image;
 use crate::cli::printer::Printer;
 use crate::cli::registry::access;
+use crate::cli::runtime::Runtime;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::engine::{self, BuildRequest};
 use crate::error::Error;

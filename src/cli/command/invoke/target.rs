@@ -1,11 +1,10 @@
 //! The server that `invoke` runs graphs of.
 
-use tokio::runtime::Runtime;
-
 use crate::cli::account::AccountOptions;
 use crate::cli::check::ConfigOption;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
+use crate::cli::runtime::Runtime;
 use crate::cli::service::Service;
 use crate::cli::settings::Settings;
 use crate::cli::setup::{ProjectName, engine, real_directory};
