@@ -71,13 +71,11 @@ impl Tree {
         self.kinds.clear();
         self.links.clear();
         self.parsed.borrow_mut().clear();
-        let is_file = |path: &str| self.files.kind(path) == Some(FileKind::File);
-        self.contents.retain(|path, content| matches!(content, Some(Ok(_))) && is_file(path));
+        let is_own = |path: &str| self.files.refusal(path).is_none();
+        self.contents.retain(|path, content| matches!(content, Some(Ok(_))) && is_own(path));
         // Without links, the entries of a directory do not depend on what else belongs to the project.
         let is_plain = |entries: &[Entry]| entries.iter().all(|entry| entry.link.is_none());
-        let is_directory = |path: &str| self.files.kind(path) == Some(FileKind::Directory);
-        self.directories
-            .retain(|path, entries| entries.as_deref().is_some_and(is_plain) && is_directory(path));
+        self.directories.retain(|path, entries| entries.as_deref().is_some_and(is_plain) && is_own(path));
     }
 
     /// The absolute `path` relative to the configuration's directory, if it is the project's.
