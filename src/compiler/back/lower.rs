@@ -1,4 +1,5 @@
-//! Config → [`Plan`]: every decision that [`Resolved`] leaves open, such as where files go and in which order.
+//! Config → [`Plan`]: every decision that [`Resolved`] leaves open, such as where files go. The order of an image's steps is
+//! that of `steps` in python.rs and javascript.rs.
 
 mod bytecode;
 mod common;

@@ -1,7 +1,8 @@
 //! The table of keys: what each key of the configuration holds, and which server variable it becomes.
 //!
-//! Types and descriptions of the keys are in `schemas/agent.schema.json`. References, secrecy, the hand-over to the
-//! server, `agentcli explain KEY` and the table in the documentation are derived from these rows and the schema.
+//! Types and descriptions of the keys are in `schemas/agent.schema.json`. References, the hand-over to the server, `agentcli
+//! explain KEY` and the table in the documentation are derived from these rows and the schema. Which values are secret is
+//! decided by [`secrecy`](crate::compiler::secrecy), before a text is parsed.
 
 use crate::diagnostic::Pointer;
 
