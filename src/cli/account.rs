@@ -3,10 +3,10 @@
 use super::ask;
 use super::console::{note, warn};
 use super::env::Env;
+use super::runtime::Runtime;
 use super::settings::{Origin, Setting, Settings};
 use crate::api::wire::Redacted;
 use crate::api::{Account, Vocabulary};
-use crate::cli::runtime::Runtime;
 use crate::compiler::server::hosted;
 use crate::error::Error;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::console::visible;
 use super::env::Env;
-use crate::cli::runtime::Runtime;
+use super::runtime::Runtime;
 use crate::error::Error;
 
 /// Asks for a line with `prompt`, if somebody can answer; none when the input has ended.

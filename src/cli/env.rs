@@ -13,8 +13,8 @@ use tokio::runtime::Builder;
 
 use super::environment;
 use super::input::Input;
+use super::runtime::Runtime;
 use crate::api::RetryPolicy;
-use crate::cli::runtime::Runtime;
 use crate::engine::EngineEnv;
 use crate::error::{Error, OutputError};
 use crate::live::Stop;

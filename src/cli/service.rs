@@ -4,10 +4,10 @@ use super::account::AccountOptions;
 use super::ask;
 use super::console::{NOTE, say};
 use super::env::Env;
+use super::runtime::Runtime;
 use super::settings::Settings;
 use crate::api::wire::Deployment;
 use crate::api::{self, Client, rules};
-use crate::cli::runtime::Runtime;
 use crate::error::Error;
 use crate::ship;
 

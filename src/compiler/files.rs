@@ -83,25 +83,24 @@ pub trait Files {
     /// Names and kinds of the entries of a directory, sorted by name, without links to directories, which may form
     /// cycles. Empty if the directory cannot be read.
     fn list(&self, path: &str) -> Vec<(String, FileKind)> {
-        let entries = self.entries(path);
+        let entries = self.entries(path).unwrap_or_default();
         let is_listed = |entry: &&Entry| entry.link.is_none() || entry.kind == Some(FileKind::File);
-        let listed = entries.iter().flat_map(|entries| entries.iter()).filter(is_listed);
+        let listed = entries.iter().filter(is_listed);
         listed.filter_map(|entry| Some((entry.name.clone(), entry.kind?))).collect()
     }
 
     /// Names of the links to directories, which [`Files::list`] omits.
     fn linked_directories(&self, path: &str) -> Vec<String> {
-        let entries = self.entries(path);
+        let entries = self.entries(path).unwrap_or_default();
         let is_linked = |entry: &&Entry| entry.link.is_some() && entry.kind == Some(FileKind::Directory);
-        let linked = entries.iter().flat_map(|entries| entries.iter()).filter(is_linked);
+        let linked = entries.iter().filter(is_linked);
         linked.map(|entry| entry.name.clone()).collect()
     }
 
     /// Names of the symbolic links in a directory that do not dangle, with their targets as written.
     fn links(&self, path: &str) -> Vec<(String, String)> {
-        let entries = self.entries(path);
-        let all = entries.iter().flat_map(|entries| entries.iter());
-        all.filter_map(|entry| Some((entry.name.clone(), entry.link.clone()?))).collect()
+        let entries = self.entries(path).unwrap_or_default();
+        entries.iter().filter_map(|entry| Some((entry.name.clone(), entry.link.clone()?))).collect()
     }
 
     /// The components of the configuration's directory, from the root of the file system.

@@ -43,7 +43,7 @@ struct Seen {
     boundary: PathBuf,
     /// Whether it is certain: a repository, or decided by [`Files::settle`].
     is_settled: bool,
-    /// What was found to belong to the project before that, outside of the configuration's directory; without links.
+    /// Until then, the paths outside of the configuration's directory that were taken for the project's, without links.
     outer: Vec<PathBuf>,
     /// Directories of the project, by their absolute path in text, without links.
     directories: HashMap<PathBuf, PathBuf>,

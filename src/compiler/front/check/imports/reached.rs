@@ -64,13 +64,11 @@ fn add(
 
 /// The files of the project that an import in the file at `path` loads.
 pub(super) fn loaded(context: &Context<'_>, path: &str, import: &Import) -> Vec<String> {
-    if import.level == 0 && !modules::may_have(context, import.first()) {
-        return Vec::new();
+    if import.level == 0 {
+        let modules = if modules::may_have(context, import.first()) { import.loaded() } else { Vec::new() };
+        return modules.iter().filter_map(|module| modules::resolve_only(context, module)).collect();
     }
     let modules = import.loaded().into_iter();
-    if import.level == 0 {
-        return modules.filter_map(|module| modules::resolve_only(context, &module)).collect();
-    }
     let package = paths::join(&paths::parent(path), &"../".repeat(import.level - 1));
     let files = modules.flat_map(|module| modules::files_of(&package, &module));
     files.filter(|file| context.files.is_file(file)).collect()
