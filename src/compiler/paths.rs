@@ -7,7 +7,7 @@ const JAVASCRIPT: &[&str] = &[".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".ct
 /// configuration's own directory is `.`.
 pub fn normalize(path: &str) -> String {
     let is_normal = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\\');
-    if path.split('/').all(is_normal) {
+    if path == "." || path.split('/').all(is_normal) {
         return path.to_owned();
     }
     let path = path.replace('\\', "/");

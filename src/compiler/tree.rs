@@ -4,9 +4,10 @@
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use crate::compiler::files::{Entry, FileKind, Files, Refusal};
 use crate::compiler::paths;
@@ -25,7 +26,7 @@ pub struct Tree {
     contents: Memo<Content>,
     directories: Memo<Option<Rc<[Entry]>>>,
     links: Memo<Option<(String, String)>>,
-    parsed: RefCell<HashMap<TypeId, Parsed>>,
+    parsed: RefCell<FxHashMap<TypeId, Parsed>>,
 }
 
 impl fmt::Debug for Tree {
@@ -182,7 +183,7 @@ impl Files for Tree {
 }
 
 /// Values of paths that are computed once.
-struct Memo<V>(RefCell<HashMap<String, V>>);
+struct Memo<V>(RefCell<FxHashMap<String, V>>);
 
 impl<V> Default for Memo<V> {
     fn default() -> Self {

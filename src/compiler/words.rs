@@ -5,7 +5,7 @@ pub fn similar<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     nearest(word, candidates).map(|(_, candidate)| candidate)
 }
 
-/// The same with the number of edits between the two, ignoring case, `-`, `_` and blanks.
+/// The same with the number of edits between the two, ignoring the case of ASCII letters, `-`, `_` and blanks.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<(usize, &'a str)> {
     let word: String = letters(word).collect();
     let budget = (word.chars().count() / 3).clamp(1, 3);
@@ -42,7 +42,7 @@ fn least_edits(word: &Counts, other: &str) -> usize {
 
 /// The characters that count when words are compared.
 fn letters(word: &str) -> impl Iterator<Item = char> {
-    word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase)
+    word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).map(|c| c.to_ascii_lowercase())
 }
 
 /// Whether this can be the name of an environment variable.

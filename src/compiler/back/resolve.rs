@@ -53,7 +53,7 @@ pub(super) struct Resolved {
     /// Packages from an index or a URL: those that `dependencies` names, or those of the lock file.
     pub requirements: Vec<String>,
     /// The requirements files of local dependencies.
-    pub files: Vec<RequirementsFile>,
+    pub files: Vec<Rc<RequirementsFile>>,
     /// The local dependencies that can be installed.
     pub packages: Vec<LocalPackage>,
     /// Local dependencies of which only the requirements are installed.

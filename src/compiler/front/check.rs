@@ -222,12 +222,14 @@ impl<'a> Context<'a> {
 
     /// Whether a value at, above or below `pointer` was rejected, so that its absence means nothing.
     pub fn is_removed(&self, pointer: &str) -> bool {
+        if self.removed.is_empty() {
+            return false;
+        }
         let pointer = Pointer::parse(pointer);
         let below = Pointer::parse(&format!("{pointer}/"));
         let is_below = |removed: &Pointer| removed.is_within(&pointer);
-        !self.removed.is_empty()
-            && (pointer.ancestors().any(|it| self.removed.contains(&it))
-                || self.removed.range(below..).next().is_some_and(is_below))
+        pointer.ancestors().any(|it| self.removed.contains(&it))
+            || self.removed.range(below..).next().is_some_and(is_below)
     }
 
     /// Whether there is certainly no value at `pointer`: a broken text may have one that could not be read.

@@ -37,7 +37,7 @@ impl Above {
             let name = names.into_iter().find(|name| files.is_file(&paths::join(&local.path, name)));
             let manifest = match name.filter(|_| local.is_project()) {
                 Some(name) => paths::join(&local.path, name),
-                None => requirements_txt::find(&local.path, files)?.path,
+                None => requirements_txt::find(&local.path, files)?.path.clone(),
             };
             Some((local, manifest))
         })?;

@@ -198,7 +198,7 @@ fn check(local: &Local, required: &Required, files: &Tree) -> Result<(), (String
 fn required(local: &Local, files: &Tree) -> (String, Vec<Required>) {
     if !local.is_project() {
         let found = requirements_txt::find(&local.path, files);
-        let all = found.into_iter().flat_map(|file| file.locals).map(|local| Required {
+        let all = found.iter().flat_map(|file| file.locals.iter().cloned()).map(|local| Required {
             written: local.written,
             source: Source::Path(local.path),
             name: None,

@@ -51,7 +51,7 @@ pub struct Requirement {
     pub is_conditional: bool,
 }
 
-/// The parts of a requirement that decide what is installed, but for its condition.
+/// The parts of a requirement that decide what is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// The name, normalised.
@@ -60,6 +60,8 @@ pub struct Parts {
     pub extras: Vec<String>,
     /// The versions, as [`normalized_versions`]; absent for a URL.
     pub versions: Option<String>,
+    /// Whether it has a condition, which is not read.
+    pub is_conditional: bool,
 }
 
 impl Parts {
@@ -81,7 +83,8 @@ pub fn parts(text: &str) -> Option<Parts> {
         Some(VersionOrUrl::VersionSpecifier(versions)) => Some(sorted(&versions)),
         Some(VersionOrUrl::Url(_)) => None,
     };
-    Some(Parts { name: requirement.name.to_string(), extras, versions })
+    let is_conditional = text.contains(';');
+    Some(Parts { name: requirement.name.to_string(), extras, versions, is_conditional })
 }
 
 /// Version specifiers such as `>=1.0, <2` in an order of their own, without white space.

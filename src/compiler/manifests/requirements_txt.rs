@@ -103,6 +103,26 @@ impl RequirementsFile {
     pub fn is_local(&self) -> bool {
         self.needs_source
     }
+
+    fn read(directory: &str, files: &Tree) -> Option<Self> {
+        let parts = parts(directory, files);
+        let path = parts.first()?.path.clone();
+        let entries =
+            || parts.iter().flat_map(|part| part.entries.iter().flatten().map(|entry| (&part.path, entry)));
+        let local = |(path, entry): (&String, &Entry)| match &entry.kind {
+            Kind::Local(written) => Some(LocalEntry::new(written, path, files)),
+            _ => None,
+        };
+        let locals: Vec<LocalEntry> = entries().filter_map(local).collect();
+        let is_broken = parts.iter().any(|part| part.entries.is_err());
+        let others =
+            if locals.is_empty() || is_broken { None } else { others(entries().map(|(_, entry)| entry)) };
+        let needs_files = is_broken || entries().any(|(_, entry)| entry.kind == Kind::Path);
+        let needs_source = needs_files || (others.is_none() && !locals.is_empty());
+        let has_hashes = parts.iter().any(|part| part.text.contains("--hash"));
+        let files = parts.iter().map(|part| part.path.clone()).collect();
+        Some(Self { path, files, locals, others, has_hashes, needs_source })
+    }
 }
 
 /// One file of requirements.
@@ -138,25 +158,9 @@ impl Part {
     }
 }
 
-/// The requirements file of a directory, if it has one.
-pub fn find(directory: &str, files: &Tree) -> Option<RequirementsFile> {
-    let parts = parts(directory, files);
-    let path = parts.first()?.path.clone();
-    let entries =
-        || parts.iter().flat_map(|part| part.entries.iter().flatten().map(|entry| (&part.path, entry)));
-    let local = |(path, entry): (&String, &Entry)| match &entry.kind {
-        Kind::Local(written) => Some(LocalEntry::new(written, path, files)),
-        _ => None,
-    };
-    let locals: Vec<LocalEntry> = entries().filter_map(local).collect();
-    let is_broken = parts.iter().any(|part| part.entries.is_err());
-    let others =
-        if locals.is_empty() || is_broken { None } else { others(entries().map(|(_, entry)| entry)) };
-    let needs_files = is_broken || entries().any(|(_, entry)| entry.kind == Kind::Path);
-    let needs_source = needs_files || (others.is_none() && !locals.is_empty());
-    let has_hashes = parts.iter().any(|part| part.text.contains("--hash"));
-    let files = parts.iter().map(|part| part.path.clone()).collect();
-    Some(RequirementsFile { path, files, locals, others, has_hashes, needs_source })
+/// The requirements file of a directory, if it has one, which is read once.
+pub fn find(directory: &str, files: &Tree) -> Option<Rc<RequirementsFile>> {
+    (*files.parsed(directory, || RequirementsFile::read(directory, files).map(Rc::new))).clone()
 }
 
 /// The requirements that are no directories, if all others are names with versions. Included files are among `entries`.

@@ -1,5 +1,7 @@
 //! Installation after the source is copied. Every edit repeats it, so it is only for packages that need their source.
 
+use std::rc::Rc;
+
 use crate::compiler::back::lower::groups::Groups;
 use crate::compiler::back::lower::tools::{Tools, removal, uv_removal};
 use crate::compiler::back::lower::{Build, Input};
@@ -22,7 +24,7 @@ impl Late {
             commands = Groups::packages(input).installation(input, tools);
             commands.extend(tools.tidying());
         }
-        let files: Vec<&RequirementsFile> = resolved.files.iter().filter(|file| file.is_local()).collect();
+        let files: Vec<_> = resolved.files.iter().map(Rc::as_ref).filter(|file| file.is_local()).collect();
         for file in &files {
             let settings = resolved.uv_settings(&paths::parent(&file.path), input.files);
             let mut group = Groups::default();

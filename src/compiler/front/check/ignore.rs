@@ -141,7 +141,7 @@ fn read_by_installation(context: &Context<'_>, local: &Local) -> Vec<String> {
     let mut found = match local.kind {
         LocalKind::Package | LocalKind::Virtual => package::read_by_installation(local, context.files),
         LocalKind::Flat | LocalKind::Plain => {
-            requirements_txt::find(&local.path, context.files).map(|it| it.files).unwrap_or_default()
+            requirements_txt::find(&local.path, context.files).map_or_else(Vec::new, |it| it.files.clone())
         }
     };
     if !context.config.uses_pip() && !found.is_empty() {

@@ -85,10 +85,11 @@ pub(super) fn check(context: &mut Context<'_>) {
         return;
     }
     let reached = context.reached();
-    let is_path_known = !search_path::is_changed(&reached);
-    let search_path = if is_path_known { SearchPath::read(context) } else { None };
+    // Without all requirements, what a name means is not certain.
+    let names = if search_path::is_changed(&reached) { None } else { required_names(context) };
+    let search_path = names.as_ref().and_then(|names| SearchPath::read(context, names));
     let versions = Versions::find(context);
-    let own = if is_path_known { OwnModules::read(context, &reached) } else { None };
+    let own = names.as_ref().map(|names| OwnModules::read(context, &reached, names));
     // Another check reports once that none of the requirements is installed.
     let is_bare = context.directories().iter().any(|local| packages::check_parent(context, local).is_some());
     let mut is_above_reported = false;
@@ -103,13 +104,13 @@ pub(super) fn check(context: &mut Context<'_>) {
             let absent = own.as_ref().and_then(|own| own.check(context, located, path, module, import));
             absent.into_iter().for_each(|diagnostic| context.report(diagnostic));
         }
-        let mut names = HashSet::new();
+        let mut imported = HashSet::new();
         for import in module.imports().iter().filter(|import| import.level == 0) {
             let name = import.first();
             let gone = versions.check(located, path, module, import);
             let gone = gone.filter(|it| reported.insert(it.message.clone()));
             gone.into_iter().for_each(|diagnostic| context.report(diagnostic));
-            if import_names::is_provided(name) || !names.insert(name) {
+            if import_names::is_provided(name) || !imported.insert(name) {
                 continue;
             }
             let search_path = search_path.as_ref();
@@ -308,6 +309,11 @@ fn editable_package(path_file: &str) -> String {
 /// The names of the requirements, if all are known and unconditional.
 fn required(context: &Context<'_>) -> Option<BTreeSet<String>> {
     required_texts(context)?.iter().map(|text| required_name(text)).collect()
+}
+
+/// The names of the requirements, if all are known.
+fn required_names(context: &Context<'_>) -> Option<BTreeSet<String>> {
+    required_texts(context)?.iter().map(|text| requirement::name(text)).collect()
 }
 
 /// The requirements, if all are known.

@@ -72,8 +72,7 @@ impl Versions {
         let Some(texts) = required_texts(context) else { return Self::default() };
         let mut found = Self { known: BTreeMap::new(), is_newest: true };
         for text in texts {
-            let is_conditional = requirement::read(&text).is_ok_and(|it| it.is_conditional);
-            let parts = requirement::parts(&text).filter(|_| !is_conditional);
+            let parts = requirement::parts(&text).filter(|parts| !parts.is_conditional);
             let Some((is_bounded, name, versions, extras)) =
                 parts.and_then(|it| Some((it.is_bounded(), it.name, it.versions?, it.extras)))
             else {

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::reached::Reached;
-use super::{required_texts, within};
+use super::within;
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::front::check::{Context, modules, written};
 use crate::compiler::front::reference::{Located, Reference};
 use crate::compiler::manifests::import_names;
-use crate::compiler::manifests::requirement::{self, normalized_name};
+use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::manifests::symbols::{Definition, Import, Module};
 use crate::compiler::paths;
 use crate::compiler::words::similar;
@@ -26,9 +26,9 @@ const COMPILERS: &[&str] =
 const HOMONYMS: &[(&str, &str)] = &[("agents", "openai-agents")];
 
 /// The modules of the project, as far as they are certain.
-pub(super) struct OwnModules {
+pub(super) struct OwnModules<'a> {
     /// The names of the requirements, any of which may replace a module of the same name.
-    requirements: BTreeSet<String>,
+    requirements: &'a BTreeSet<String>,
     /// Top-level modules that are certainly those of the project: it has what others import of them.
     confirmed: BTreeSet<String>,
     /// Whether modules may be made by the build.
@@ -41,11 +41,12 @@ struct Absent {
     help: String,
 }
 
-impl OwnModules {
-    /// `None` if what a name means is not certain.
-    pub(super) fn read(context: &mut Context<'_>, reached: &[Reached]) -> Option<Self> {
-        let texts = required_texts(context)?;
-        let requirements = texts.iter().map(|text| requirement::name(text)).collect::<Option<_>>()?;
+impl<'a> OwnModules<'a> {
+    pub(super) fn read(
+        context: &mut Context<'_>,
+        reached: &[Reached],
+        requirements: &'a BTreeSet<String>,
+    ) -> Self {
         let manifests = context.directories().into_iter().flat_map(|local| {
             ["pyproject.toml", "setup.py", "setup.cfg"].map(|name| paths::join(&local.path, name))
         });
@@ -55,7 +56,7 @@ impl OwnModules {
         };
         let may_compile = manifests.into_iter().any(is_compiled);
         let confirmed = confirmed(context, reached);
-        Some(Self { requirements, confirmed, may_compile })
+        Self { requirements, confirmed, may_compile }
     }
 
     /// Reports an import in the file at `path` of something that the project does not have.

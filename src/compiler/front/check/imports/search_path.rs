@@ -1,16 +1,17 @@
 //! Modules of the project that Python does not find: they lie beside the file that imports them, in a directory that is
 //! not on the import path of the image.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::ancestors;
 use super::reached::Reached;
-use super::{ancestors, required_texts};
 use crate::compiler::files::Files;
 use crate::compiler::front::check::{Context, modules, written};
 use crate::compiler::front::reference::Located;
 use crate::compiler::manifests::dependency::LocalKind;
 use crate::compiler::manifests::package;
-use crate::compiler::manifests::requirement::{self, normalized_name};
+use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::manifests::source_tree;
 use crate::compiler::manifests::symbols::{Definition, Import, Module};
 use crate::compiler::{paths, server};
@@ -32,21 +33,19 @@ pub(super) fn has(context: &Context<'_>, directory: &str, module: &str) -> bool 
 
 /// The directories that modules are imported from, and the names of the requirements, if all are certain: manifests tell
 /// the code that build backends select.
-pub(super) struct SearchPath {
+pub(super) struct SearchPath<'a> {
     roots: Vec<String>,
     /// The packages that a build backend installs, and their directories.
     packages: Vec<(String, String)>,
-    requirements: Vec<String>,
+    requirements: &'a BTreeSet<String>,
 }
 
-impl SearchPath {
-    pub(super) fn read(context: &Context<'_>) -> Option<Self> {
+impl<'a> SearchPath<'a> {
+    pub(super) fn read(context: &Context<'_>, requirements: &'a BTreeSet<String>) -> Option<Self> {
         let is_set = context.variables().iter().any(|variable| variable.name == server::IMPORT_PATH);
         if is_set || context.config.source.is_some() {
             return None;
         }
-        let texts = required_texts(context)?;
-        let requirements = texts.iter().map(|text| requirement::name(text)).collect::<Option<_>>()?;
         let mut roots = modules::roots(context);
         let mut packages = Vec::new();
         for local in context.directories().iter().filter(|local| local.kind == LocalKind::Package) {
