@@ -132,6 +132,14 @@ fn matrix(method: &str, arguments: fn(&Scene) -> String, check: fn(&Scene, bool)
     assert_eq!(elsewhere.heads(), Vec::<String>::new(), "nothing is sent elsewhere");
 }
 
+/// Runs both at once: they mostly wait.
+fn both(one: impl FnOnce() + Send, other: impl FnOnce()) {
+    thread::scope(|scope| {
+        scope.spawn(one);
+        other();
+    });
+}
+
 fn unchanged(scene: &Scene, _: bool) {
     assert_eq!((scene.names().len(), scene.revisions()), (1, 1));
 }
@@ -143,8 +151,10 @@ fn list() {
 
 #[test]
 fn get() {
-    matrix("", |scene| format!("get {} --json", scene.id), unchanged);
-    matrix("", |_| "get agent".to_owned(), unchanged);
+    both(
+        || matrix("", |scene| format!("get {} --json", scene.id), unchanged),
+        || matrix("", |_| "get agent".to_owned(), unchanged),
+    );
 }
 
 #[test]
@@ -159,18 +169,23 @@ fn revisions() {
 
 #[test]
 fn logs() {
-    matrix("", |scene| format!("logs --deployment-id {}", scene.id), unchanged);
-    matrix("POST", |_| "logs --type build --name agent".to_owned(), unchanged);
+    both(
+        || matrix("", |scene| format!("logs --deployment-id {}", scene.id), unchanged),
+        || matrix("POST", |_| "logs --type build --name agent".to_owned(), unchanged),
+    );
 }
 
 #[test]
 fn update() {
     let arguments = |scene: &Scene| format!("update {} --yes --image {}", scene.id, image('b'));
-    matrix("PATCH", arguments, |scene, is_fine| {
+    let check = |scene: &Scene, is_fine: bool| {
         let revisions = scene.revisions();
         assert!(if is_fine { revisions == 2 } else { revisions == 1 }, "{revisions} revisions");
-    });
-    matrix("GET", |scene| format!("update {} --yes --resource cpu=2", scene.id), unchanged);
+    };
+    both(
+        || matrix("PATCH", arguments, check),
+        || matrix("GET", |scene| format!("update {} --yes --resource cpu=2", scene.id), unchanged),
+    );
 }
 
 #[test]
