@@ -286,7 +286,8 @@ fn environment(context: &Context<'_>) -> Option<BTreeSet<String>> {
     let distribution =
         |name: &str| Some(normalized_name(name.strip_suffix(".dist-info")?.split('-').next()?));
     let distributions: BTreeSet<String> = names().filter_map(distribution).collect();
-    let is_complete = required(context)?.iter().all(|name| distributions.contains(name));
+    let is_installed = |text: &String| required_name(text).is_some_and(|name| distributions.contains(&name));
+    let is_complete = required_texts(context)?.iter().all(is_installed);
     // The modules of other editable packages are elsewhere.
     let own: Vec<String> = locals
         .iter()
@@ -304,11 +305,6 @@ fn environment(context: &Context<'_>) -> Option<BTreeSet<String>> {
 fn editable_package(path_file: &str) -> String {
     let name = path_file.trim_end_matches(".pth").trim_start_matches("__editable__.").trim_start_matches('_');
     normalized_name(name.split('-').next().unwrap_or_default())
-}
-
-/// The names of the requirements, if all are known and unconditional.
-fn required(context: &Context<'_>) -> Option<BTreeSet<String>> {
-    required_texts(context)?.iter().map(|text| required_name(text)).collect()
 }
 
 /// The names of the requirements, if all are known.
