@@ -20,7 +20,7 @@ use agentcli::engine::{BuildEvent, BuildRequest, Built, Engine, EngineEnv, Error
 use crate::harness::is_long;
 
 /// The image with a shell that every test engine has.
-const BASE: &str = "langchain/langgraph-api:3.11";
+pub(crate) const BASE: &str = "langchain/langgraph-api:3.11";
 
 /// The addresses of the engines to test with.
 pub(crate) fn hosts() -> Vec<String> {

@@ -28,8 +28,9 @@ use agentcli::compiler::manifests::dockerignore::Ignore;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::engine::{docker, hosts, hosts_for};
+use crate::engine::{BASE, docker, hosts, hosts_for};
 use crate::harness::{Output, TestEnv, copy, fixtures, until};
+use crate::registry::Registry;
 
 /// The answer of the graph of each `backend-…` fixture if its package is installed.
 fn installed() -> Value {
@@ -312,22 +313,26 @@ fn values_reach_the_server_unchanged() {
 fn the_pip_configuration_is_in_no_layer() {
     with_image("pip-config", |container| {
         assert_eq!(container.run("agent"), json!({ "said": "pip" }));
-        let found =
-            found_in(&container.host, &container.image, &["secret-token-in-here", "a graph of one node"]);
+        let texts = ["secret-token-in-here", "a graph of one node"];
+        let found = found_in(&container.host, &container.image, BASE, &texts);
         assert_eq!(found, ["a graph of one node"]);
     });
 }
 
-/// Returns those of the `texts`, in lower case, that are in the layers or the configuration of an image, ignoring case.
-fn found_in(host: &str, image: &str, texts: &[&str]) -> Vec<String> {
+/// Returns those of the `texts`, in lower case, that are in the configuration of an image or in the layers that it adds to
+/// `base`, ignoring case.
+fn found_in(host: &str, image: &str, base: &str, texts: &[&str]) -> Vec<String> {
     let texts: Vec<String> = texts.iter().map(|text| format!("-e '{}'", text.to_lowercase())).collect();
-    // Saving takes seconds: once for all of them. Some engines save compressed layers.
-    let directory = TempDir::new().unwrap();
+    let registry = Registry::start_open().with_layers_of(base, "searched", host);
+    let name = format!("{}/searched:1", registry.address);
+    docker(host, &["tag", image, &name]);
+    docker(host, &["push", "-q", &name]);
+    docker(host, &["rmi", &name]);
     let script = format!(
-        "set -o pipefail; docker -H {host} save {image} | tar -xC {directory} && \
-         find {directory} -type f -print0 | xargs -0 zcat -f | {{ LC_ALL=C grep -aoiF {} || test $? = 1; }} | sort -fu",
+        "set -o pipefail; find {} -type f -print0 | xargs -0 zcat -f | \
+         {{ LC_ALL=C grep -aoiF {} || test $? = 1; }} | sort -fu",
+        registry.images().display(),
         texts.join(" "),
-        directory = directory.path().display()
     );
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,6 +1,7 @@
 //! An image registry of a test's own: Debian's docker-registry as a child process, on a port that the system chooses,
 //! where everybody needs a password. Both test engines share the machine's network, so 127.0.0.1 is the same for them.
 
+mod base;
 mod token;
 
 use std::fs;
@@ -31,7 +32,7 @@ pub(crate) struct Registry {
     tokens: Option<Tokens>,
     /// The file of its certificate, if it has one.
     pub(crate) certificate: Option<PathBuf>,
-    images: Arc<TempDir>,
+    images: Arc<dyn AsRef<Path> + Send + Sync>,
     _directory: TempDir,
 }
 
@@ -85,14 +86,17 @@ impl Registry {
     }
 
     /// One with these images, and the security that a function puts into a directory.
-    fn start_with(images: Arc<TempDir>, security: impl FnOnce(&Path) -> Security) -> Self {
+    fn start_with(
+        images: Arc<dyn AsRef<Path> + Send + Sync>,
+        security: impl FnOnce(&Path) -> Security,
+    ) -> Self {
         let directory = TempDir::new().unwrap();
         let path = |name: &str| directory.path().join(name);
         let Security { auth, tokens, certificate } = security(directory.path());
         let tls = certificate.as_ref().map_or_else(String::new, |certificate| {
             format!(", tls: {{certificate: {}, key: {}}}", certificate.display(), path("key.pem").display())
         });
-        let storage = images.path().display();
+        let storage = (*images).as_ref().display();
         let config = format!(
             "version: 0.1\nlog: {{accesslog: {{disabled: true}}}}\nstorage: {{filesystem: {{rootdirectory: {storage}}}}}\n\
              http: {{addr: '127.0.0.1:0'{tls}}}\nauth: {{{auth}}}\n"
@@ -109,6 +113,11 @@ impl Registry {
             .expect("docker-registry is installed by tests/engine/install");
         let address = address(child.stderr.take().unwrap());
         Self { child, address, tokens, certificate, images, _directory: directory }
+    }
+
+    /// The directory of its images.
+    pub(crate) fn images(&self) -> &Path {
+        (*self.images).as_ref()
     }
 
     /// The digest that the registry gives for `repository:reference`; nothing where there is no such image.

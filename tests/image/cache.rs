@@ -12,8 +12,6 @@ use crate::engine::{docker, hosts, try_docker};
 use crate::harness::TestEnv;
 use crate::registry::{PASSWORD, Registry};
 
-const BASE: &str = "langchain/langgraph-api:3.11";
-
 /// A fresh runner: an engine that has nothing. It ends with this value.
 struct Runner {
     state: PathBuf,
@@ -52,8 +50,8 @@ impl Drop for Runner {
 
 #[test]
 fn a_fresh_engine_uses_the_layers_of_a_pushed_image() {
-    let registry = Registry::start();
     let first = &hosts()[0];
+    let registry = Registry::start().with_base("base", first);
     let copy = Copy::of("hello");
     // Each engine that runs this step makes another layer.
     let path = copy.directory.path().join("agent.json");
@@ -61,9 +59,7 @@ fn a_fresh_engine_uses_the_layers_of_a_pushed_image() {
     config["dockerfile_lines"] = json!(["RUN cat /proc/sys/kernel/random/uuid > /run-by"]);
     std::fs::write(&path, config.to_string()).unwrap();
     let stage = Stage::new(copy, first, &registry.address, PASSWORD);
-    let base = format!("{}/base:1", registry.address);
-    stage.docker(first, &["tag", BASE, &base]);
-    stage.docker(first, &["push", "-q", &base]);
+    let base = stage.push_base(&registry);
     let image = |tag: &str| format!("{}/team/agent:{tag}", registry.address);
     let build = |tag: &str| {
         let (own, cache) = (image(tag), image("cache"));
@@ -97,12 +93,10 @@ fn a_fresh_engine_uses_the_layers_of_a_pushed_image() {
 /// The source layer of the new image is not the one that the record of the former image names.
 #[test]
 fn an_image_without_an_engine_does_not_pass_the_record_on() {
-    let registry = Registry::start();
     let host = &hosts()[0];
+    let registry = Registry::start().with_base("base", host);
     let stage = Stage::new(Copy::of("hello"), host, &registry.address, PASSWORD);
-    let base = format!("{}/base:1", registry.address);
-    stage.docker(host, &["tag", BASE, &base]);
-    stage.docker(host, &["push", "-q", &base]);
+    let base = stage.push_base(&registry);
     let image = format!("{}/team/agent:1", registry.address);
     let options = format!("--push -t {image} --base-image {base}");
     let built = stage.run(&format!("build {options} --cache-to inline"));

@@ -10,7 +10,6 @@ use crate::harness::TestEnv;
 use crate::registry::{PASSWORD, Registry};
 
 const NAME: &str = "agentcli-test-digest";
-const BASE: &str = "langchain/langgraph-api:3.11";
 const TIME: (&str, &str) = ("SOURCE_DATE_EPOCH", "1700000000");
 
 /// Builds the same project in another directory, with other times and `permissions` of its files; returns the ID, the time of
@@ -56,12 +55,10 @@ fn push_with_an_engine_and_without(host: &str) {
 }
 
 fn push_project(host: &str, fixture: &str, source: &str) {
-    let registry = Registry::start();
+    let registry = Registry::start().with_base("base", host);
     let address = &registry.address;
     let stage = Stage::new(Copy::of(fixture), host, address, PASSWORD).variable(TIME.0, TIME.1);
-    let base = format!("{address}/base:1");
-    stage.docker(host, &["tag", BASE, &base]);
-    stage.docker(host, &["push", "-q", &base]);
+    let base = stage.push_base(&registry);
     let image = |tag: &str| format!("{address}/team/agent:{tag}");
     let push = |tag: &str, options: &str| {
         let arguments = format!("build --push -t {} --base-image {base} {options}", image(tag));

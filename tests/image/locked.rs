@@ -29,7 +29,7 @@ fn done(run: Output) -> Output {
 #[test]
 fn a_locked_base_image_stays_until_it_is_upgraded() {
     for host in hosts_for("a locked base image") {
-        let registry = Registry::start();
+        let registry = Registry::start().with_base("base", &host);
         let stage = Stage::new(Copy::of("hello"), &host, &registry.address, PASSWORD);
         let other = tempfile::tempdir().unwrap();
         let address = &registry.address;

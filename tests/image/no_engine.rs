@@ -12,8 +12,6 @@ use crate::engine::{docker, hosts, try_docker};
 use crate::proxy::{Fault, Proxy};
 use crate::registry::{PASSWORD, Registry};
 
-const BASE: &str = "langchain/langgraph-api:3.11";
-
 /// Edits the source in some ways.
 fn edit(root: &Path, random: &mut fastrand::Rng) {
     let file = |path: &str, text: String, mode: u32| {
@@ -71,16 +69,14 @@ fn picture(host: &str, image: &str) -> (String, Value, Vec<Value>) {
 
 #[test]
 fn an_image_without_an_engine_is_that_of_an_engine() {
-    let registry = Registry::start();
+    let [host, other, ..] = &hosts()[..] else { panic!("two engines are needed") };
+    let registry = Registry::start().with_base("base", host);
     let proxy = Proxy::start(registry.address.parse().unwrap());
     let through_proxy = proxy.address().to_string();
-    let [host, other, ..] = &hosts()[..] else { panic!("two engines are needed") };
     let address = &registry.address;
     let stage = Stage::with_registries(Copy::of("hello"), host, &[address, &through_proxy], PASSWORD);
     let root = stage.copy.directory.path().to_owned();
-    let base = format!("{address}/base:1");
-    stage.docker(host, &["tag", BASE, &base]);
-    stage.docker(host, &["push", "-q", &base]);
+    let base = stage.push_base(&registry);
     let based = format!("--base-image {base}");
     let image = |tag: &str| format!("{address}/team/agent:{tag}");
 
@@ -162,8 +158,7 @@ fn an_image_without_an_engine_is_that_of_an_engine() {
     stage.docker(host, &["tag", &derived, &base]);
     stage.docker(host, &["push", "-q", &base]);
     refuse("", "the base image");
-    stage.docker(host, &["tag", BASE, &base]);
-    stage.docker(host, &["push", "-q", &base]);
+    stage.push_base(&registry);
 
     // A registry that misbehaves.
     let through = format!("build --no-engine --push -t {through_proxy}/team/agent:3 {based}");

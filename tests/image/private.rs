@@ -12,7 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{Copy, found_in};
-use crate::engine::{docker, hosts_for};
+use crate::engine::{BASE, docker, hosts_for};
 use crate::harness::TestEnv;
 use crate::harness::wheel::write_wheel;
 
@@ -145,7 +145,7 @@ fn the_password_of_an_index_stays_outside() {
                 &docker(&host, &["inspect", &tag]),
             ];
             assert!(texts.iter().all(|text| !text.contains(&index.password)), "{way}: {texts:?}");
-            let found = found_in(&host, &tag, &[&index.password, "agentcli_private_thing"]);
+            let found = found_in(&host, &tag, BASE, &[&index.password, "agentcli_private_thing"]);
             assert_eq!(found, ["agentcli_private_thing"], "{way}");
             let records =
                 Command::new("grep").args(["-r", "-l", &index.password]).arg(&cache).output().unwrap();

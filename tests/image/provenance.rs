@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Copy;
 use super::push::Stage;
 use super::sbom::attached;
-use crate::engine::{hosts_for, try_docker};
+use crate::engine::{BASE, hosts_for, try_docker};
 use crate::host::git_server::git;
 use crate::registry::{PASSWORD, Registry};
 
@@ -34,7 +34,7 @@ fn statements(registry: &Registry, digest: &str) -> Vec<Value> {
 #[test]
 fn a_statement_says_what_an_image_was_built_from() {
     let host = hosts_for("provenance").remove(0);
-    let registry = Registry::start();
+    let registry = Registry::start().with_base("base", &host);
     let address = &registry.address;
     let stage = Stage::new(Copy::of("hello"), &host, address, PASSWORD);
     let root = stage.copy.directory.path();
@@ -50,11 +50,8 @@ fn a_statement_says_what_an_image_was_built_from() {
     git(root, &["commit", "-q", "-m", "a"]);
     git(root, &["remote", "add", "origin", "https://ada:of-the-remote@git.example/team/agent.git"]);
     let commit = git(root, &["rev-parse", "HEAD"]);
-    let [base, local] = ["base", "local"].map(|name| format!("{address}/{name}:1"));
-    for name in [&base, &local] {
-        stage.docker(&host, &["tag", "langchain/langgraph-api:3.11", name]);
-    }
-    stage.docker(&host, &["push", "-q", &base]);
+    let (base, local) = (stage.push_base(&registry), format!("{address}/local:1"));
+    stage.docker(&host, &["tag", BASE, &local]);
     // Files that the image does not get are not of interest.
     fs::create_dir(root.join("ignored")).unwrap();
     fs::write(root.join("ignored/file"), "").unwrap();

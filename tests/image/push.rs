@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::Copy;
-use crate::engine::{docker, hosts, hosts_for, try_docker};
+use crate::engine::{BASE, docker, hosts, hosts_for, try_docker};
 use crate::harness::{Output, TestEnv, program};
 use crate::registry::{PASSWORD, Registry, USER};
 
@@ -53,6 +53,14 @@ impl Stage {
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// Pushes the base image of the tests to `registry`, and returns its name there.
+    pub(super) fn push_base(&self, registry: &Registry) -> String {
+        let base = format!("{}/base:1", registry.address);
+        self.docker(&self.host, &["tag", BASE, &base]);
+        self.docker(&self.host, &["push", "-q", &base]);
+        base
+    }
+
     /// Runs without an engine.
     pub(super) fn alone(&self, arguments: &str) -> Output {
         self.env().variable("DOCKER_HOST", "unix:///none").run(arguments)
@@ -79,8 +87,8 @@ impl Stage {
 
 #[test]
 fn an_image_is_pushed_under_each_of_its_names() {
-    let registry = Registry::start_with_tokens();
     for host in hosts_for("an image is pushed") {
+        let registry = Registry::start_with_tokens().with_base("team/agent", &host);
         let stage = Stage::new(Copy::of("hello"), &host, &registry.address, PASSWORD);
         let repository = format!("{}/team/agent", registry.address);
         let names = ["1", "2"].map(|tag| format!("{repository}:{tag}"));
@@ -127,12 +135,12 @@ fn a_name_without_a_registry_is_refused_before_the_build() {
 fn images_of_several_platforms_are_pushed_as_one() {
     const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
     const LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
-    let registry = Registry::start();
     let [old, new, ..] = &hosts()[..] else { panic!("two engines are needed") };
+    let registry = Registry::start().with_base("base", new);
     let stage = Stage::new(Copy::of("hello"), new, &registry.address, PASSWORD);
     let address = &registry.address;
     let base = format!("{address}/base:amd64");
-    stage.docker(new, &["tag", "langchain/langgraph-api:3.11", &base]);
+    stage.docker(new, &["tag", BASE, &base]);
     stage.docker(new, &["push", "-q", &base]);
     let json = |path: &str| -> Value { serde_json::from_slice(&registry.get("base", path)).unwrap() };
     let mut manifest = json("manifests/amd64");

@@ -8,8 +8,6 @@ use crate::engine::{hosts_for, try_docker};
 use crate::proxy::{Fault, Proxy};
 use crate::registry::{PASSWORD, Registry};
 
-const BASE: &str = "langchain/langgraph-api:3.11";
-
 /// A project whose image is in a registry.
 struct Pushed {
     stage: Stage,
@@ -36,7 +34,7 @@ impl Pushed {
 #[test]
 fn registries_with_tokens_private_authorities_and_lost_connections() {
     let host = hosts_for("registries of other kinds").remove(0);
-    let registry = Registry::start();
+    let registry = Registry::start().with_base("base", &host);
     let [by_token, by_tls, of_another] = [
         Registry::start_with_tokens_beside(&registry),
         Registry::start_with_tls(&registry),
@@ -47,10 +45,8 @@ fn registries_with_tokens_private_authorities_and_lost_connections() {
     let addresses = [&registry.address, &by_token.address, &by_tls.address, &through];
     let stage = Stage::with_registries(Copy::of("hello"), &host, &addresses.map(String::as_str), PASSWORD);
     // All of them have the images of the first one.
-    let base = format!("{}/base:1", registry.address);
+    let base = stage.push_base(&registry);
     let image = format!("{}/agent:1", registry.address);
-    stage.docker(&host, &["tag", BASE, &base]);
-    stage.docker(&host, &["push", "-q", &base]);
     let built = stage.run(&format!("build --no-pull --push -t {image} --base-image {base}"));
     assert_eq!(built.code, 0, "{}", built.err);
     for name in [&base, &image] {

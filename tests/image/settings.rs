@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Copy, found_in};
-use crate::engine::{docker, hosts};
+use crate::engine::{BASE, docker, hosts};
 use crate::harness::{Output, TestEnv, until};
 
 /// A project whose steps no cache holds: each has a number that no earlier build has had.
@@ -94,7 +94,7 @@ fn secrets_are_mounted_and_nowhere_else() {
         for text in [&done.out, &done.err, &history, &image] {
             assert!(!text.contains(&secret), "{text}");
         }
-        let found = found_in(&host, &tag, &[&secret, "/run/secrets/whole"]);
+        let found = found_in(&host, &tag, BASE, &[&secret, "/run/secrets/whole"]);
         assert_eq!(found, ["/run/secrets/whole"], "the step is in the history");
         let found = Command::new("grep").args(["-r", "-l", &secret]).arg(cache.path()).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&found.stdout), "");

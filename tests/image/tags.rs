@@ -68,13 +68,11 @@ impl Repository {
 #[test]
 fn the_image_to_start_from_is_found_by_its_record() {
     let host = hosts_for("an image is found by its record").remove(0);
-    let registry = Registry::start();
+    let registry = Registry::start().with_base("base", &host).with_base("agent", &host);
     let proxy = Proxy::start(registry.address.parse().unwrap());
     let address = proxy.address().to_string();
     let stage = Stage::with_registries(Copy::of("hello"), &host, &[&registry.address, &address], PASSWORD);
-    let base = format!("{}/base:1", registry.address);
-    stage.docker(&host, &["tag", "langchain/langgraph-api:3.11", &base]);
-    stage.docker(&host, &["push", "-q", &base]);
+    let base = stage.push_base(&registry);
     let repository = Repository { stage, proxy, options: format!("--base-image {base}") };
     repository.refused("new", "one", "the registry has no image");
 

@@ -64,7 +64,8 @@ fn an_image_arrives_with_its_digest() {
 #[test]
 fn a_project_arrives() {
     let engine = hosts().remove(0);
-    let registry = Registry::start();
+    let name = format!("whole-{}", std::process::id());
+    let registry = Registry::start().with_base(&format!("agents/{name}"), &engine);
     let host = with_registry(&registry, PASSWORD);
     let env = TestEnv::empty();
     copy(&fixtures("valid").join("hello"), &env.path(""));
@@ -80,7 +81,6 @@ fn a_project_arrives() {
         .variable("XDG_CACHE_HOME", cache.to_str().unwrap())
         .variable("DOCKER_HOST", &engine);
     let stage = Stage { env };
-    let name = format!("whole-{}", std::process::id());
     let arguments = format!("--name {name} --no-pull -t agentcli-test-{name}:v3");
     assert_builds_can_be_interrupted(&host, &stage, &engine, &arguments);
     let events = stage.events(&arguments);

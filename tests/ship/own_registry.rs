@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::image::Image;
 use super::{Stage, deployments, named, revisions};
-use crate::engine::{docker, hosts, remove_labelled, try_docker};
+use crate::engine::{BASE, docker, hosts, hosts_for, remove_labelled, try_docker};
 use crate::harness::{TestEnv, copy, fixtures, until};
 use crate::host::service::{Host, KEY};
 use crate::proxy::{Fault, Proxy};
@@ -72,7 +72,7 @@ fn sent(proxy: &Proxy, name: &str) -> Vec<String> {
 
 #[test]
 fn a_project_is_pushed_runs_and_an_edit_sends_what_is_new() {
-    for engine in hosts() {
+    for engine in hosts_for("an own registry") {
         let service = OnEngine::start(&engine);
         let proxy = Proxy::start(service.host.address());
         let name = &service.name;
@@ -117,9 +117,9 @@ fn a_project_is_pushed_runs_and_an_edit_sends_what_is_new() {
 #[test]
 fn an_edit_is_deployed_without_an_engine() {
     let engine = hosts().pop().unwrap();
-    let registry = Registry::start_open();
+    let registry = Registry::start_open().with_base("base", &engine);
     let base = format!("{}/base:1", registry.address);
-    docker(&engine, &["tag", "langchain/langgraph-api:3.11", &base]);
+    docker(&engine, &["tag", BASE, &base]);
     docker(&engine, &["push", "-q", &base]);
     let service = OnEngine::start(&engine);
     let proxy = Proxy::start(service.host.address());

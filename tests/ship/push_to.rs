@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::image::Image;
 use super::{Stage, deployments, named, revisions};
-use crate::engine::{docker, hosts};
+use crate::engine::{BASE, docker, hosts};
 use crate::harness::TestEnv;
 use crate::host::service::Host;
 use crate::registry::{PASSWORD, Registry, USER};
@@ -97,8 +97,8 @@ fn an_image_for_another_platform_is_refused() {
 
 #[test]
 fn a_build_has_the_name_that_is_pushed() {
-    let registry = Registry::start();
     let engine = hosts().remove(0);
+    let registry = Registry::start().with_base("team/agent", &engine);
     let host = self_hosted();
     let stage = stage(&host, &engine, &registry, PASSWORD);
     let name = format!("{}/team/agent", registry.address);
@@ -133,12 +133,12 @@ fn a_build_has_the_name_that_is_pushed() {
 
 #[test]
 fn an_image_of_the_repository_gets_new_source_without_an_engine() {
-    let registry = Registry::start();
     let engine = hosts().remove(0);
+    let registry = Registry::start().with_base("base", &engine);
     let host = self_hosted();
     let stage = stage(&host, &engine, &registry, PASSWORD);
     let base = format!("{}/base:1", registry.address);
-    docker(&engine, &["tag", "langchain/langgraph-api:3.11", &base]);
+    docker(&engine, &["tag", BASE, &base]);
     let login = stage.env.path("docker").display().to_string();
     docker(&engine, &["--config", &login, "push", "-q", &base]);
     let name = format!("{}/team/agent", registry.address);
