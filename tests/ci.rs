@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 use std::{env, fs};
 
 use serde_json::Value;
@@ -197,6 +198,8 @@ fn gitlab_example_writes_both_reports() {
 /// The hook compiles the program, here as these tests do.
 #[test]
 fn pre_commit_runs_the_hook() {
+    // Of two that build a wheel at once, one takes the program away from the other.
+    LazyLock::force(&WHEEL);
     let state = TempDir::new().unwrap();
     let project = TestEnv::project().file("apps/a/agent.json", "{").file("notagent.json", "{");
     let git = |arguments: &[&str]| {
