@@ -198,7 +198,7 @@ fn gitlab_example_writes_both_reports() {
 /// The hook compiles the program, here as these tests do.
 #[test]
 fn pre_commit_runs_the_hook() {
-    // Of two that build a wheel at once, one takes the program away from the other.
+    // Maturin moves the executable out of the target directory, so that two builds of a wheel must not overlap.
     LazyLock::force(&WHEEL);
     let state = TempDir::new().unwrap();
     let project = TestEnv::project().file("apps/a/agent.json", "{").file("notagent.json", "{");

@@ -323,11 +323,9 @@ fn the_pip_configuration_is_in_no_layer() {
 /// `base`, ignoring case.
 fn found_in(host: &str, image: &str, base: &str, texts: &[&str]) -> Vec<String> {
     let texts: Vec<String> = texts.iter().map(|text| format!("-e '{}'", text.to_lowercase())).collect();
-    let registry = Registry::start_open().with_layers_of(base, "searched", host);
-    let name = format!("{}/searched:1", registry.address);
-    docker(host, &["tag", image, &name]);
-    docker(host, &["push", "-q", &name]);
-    docker(host, &["rmi", &name]);
+    let registry = Registry::start_open();
+    registry.add_layers(base, "searched", host);
+    registry.push(image, "searched", host);
     let script = format!(
         "set -o pipefail; find {} -type f -print0 | xargs -0 zcat -f | \
          {{ LC_ALL=C grep -aoiF {} || test $? = 1; }} | sort -fu",

@@ -16,11 +16,8 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::runner::{OwnHost, log};
-use crate::engine::{docker, hosts, try_docker};
+use crate::engine::{BASE, docker, hosts, try_docker};
 use crate::harness::PATIENCE;
-
-/// The image that all engines have.
-const BASE: &str = "langchain/langgraph-api:3.11";
 
 /// Builds a project with these `dockerfile_lines` and perhaps another base image.
 async fn job(host: &OwnHost, base: Option<&str>, lines: &[String]) -> BuildJob {

@@ -51,7 +51,7 @@ impl Drop for Runner {
 #[test]
 fn a_fresh_engine_uses_the_layers_of_a_pushed_image() {
     let first = &hosts()[0];
-    let registry = Registry::start().with_base("base", first);
+    let registry = Registry::start();
     let copy = Copy::of("hello");
     // Each engine that runs this step makes another layer.
     let path = copy.directory.path().join("agent.json");
@@ -94,7 +94,7 @@ fn a_fresh_engine_uses_the_layers_of_a_pushed_image() {
 #[test]
 fn an_image_without_an_engine_does_not_pass_the_record_on() {
     let host = &hosts()[0];
-    let registry = Registry::start().with_base("base", host);
+    let registry = Registry::start();
     let stage = Stage::new(Copy::of("hello"), host, &registry.address, PASSWORD);
     let base = stage.push_base(&registry);
     let image = format!("{}/team/agent:1", registry.address);

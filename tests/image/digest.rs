@@ -55,7 +55,7 @@ fn push_with_an_engine_and_without(host: &str) {
 }
 
 fn push_project(host: &str, fixture: &str, source: &str) {
-    let registry = Registry::start().with_base("base", host);
+    let registry = Registry::start();
     let address = &registry.address;
     let stage = Stage::new(Copy::of(fixture), host, address, PASSWORD).variable(TIME.0, TIME.1);
     let base = stage.push_base(&registry);

@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::Copy;
 use super::push::Stage;
-use crate::engine::{docker, hosts_for, try_docker};
+use crate::engine::{BASE, docker, hosts_for, try_docker};
 use crate::harness::Output;
 use crate::registry::{PASSWORD, Registry};
 
 /// Builds a base image with this label, and pushes it.
 fn push_base(stage: &Stage, directory: &Path, name: &str, word: &str) {
-    let text = format!("FROM langchain/langgraph-api:3.11\nLABEL word={word}\n");
+    let text = format!("FROM {BASE}\nLABEL word={word}\n");
     let dockerfile = directory.join("Dockerfile");
     fs::write(&dockerfile, text).unwrap();
     let (dockerfile, directory) = (dockerfile.display().to_string(), directory.display().to_string());
@@ -29,7 +29,8 @@ fn done(run: Output) -> Output {
 #[test]
 fn a_locked_base_image_stays_until_it_is_upgraded() {
     for host in hosts_for("a locked base image") {
-        let registry = Registry::start().with_base("base", &host);
+        let registry = Registry::start();
+        registry.add_layers(BASE, "base", &host);
         let stage = Stage::new(Copy::of("hello"), &host, &registry.address, PASSWORD);
         let other = tempfile::tempdir().unwrap();
         let address = &registry.address;

@@ -70,7 +70,7 @@ fn picture(host: &str, image: &str) -> (String, Value, Vec<Value>) {
 #[test]
 fn an_image_without_an_engine_is_that_of_an_engine() {
     let [host, other, ..] = &hosts()[..] else { panic!("two engines are needed") };
-    let registry = Registry::start().with_base("base", host);
+    let registry = Registry::start();
     let proxy = Proxy::start(registry.address.parse().unwrap());
     let through_proxy = proxy.address().to_string();
     let address = &registry.address;

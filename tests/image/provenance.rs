@@ -34,7 +34,7 @@ fn statements(registry: &Registry, digest: &str) -> Vec<Value> {
 #[test]
 fn a_statement_says_what_an_image_was_built_from() {
     let host = hosts_for("provenance").remove(0);
-    let registry = Registry::start().with_base("base", &host);
+    let registry = Registry::start();
     let address = &registry.address;
     let stage = Stage::new(Copy::of("hello"), &host, address, PASSWORD);
     let root = stage.copy.directory.path();

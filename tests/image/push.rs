@@ -56,6 +56,7 @@ impl Stage {
     /// Pushes the base image of the tests to `registry`, and returns its name there.
     pub(super) fn push_base(&self, registry: &Registry) -> String {
         let base = format!("{}/base:1", registry.address);
+        registry.add_layers(BASE, "base", &self.host);
         self.docker(&self.host, &["tag", BASE, &base]);
         self.docker(&self.host, &["push", "-q", &base]);
         base
@@ -88,7 +89,8 @@ impl Stage {
 #[test]
 fn an_image_is_pushed_under_each_of_its_names() {
     for host in hosts_for("an image is pushed") {
-        let registry = Registry::start_with_tokens().with_base("team/agent", &host);
+        let registry = Registry::start_with_tokens();
+        registry.add_layers(BASE, "team/agent", &host);
         let stage = Stage::new(Copy::of("hello"), &host, &registry.address, PASSWORD);
         let repository = format!("{}/team/agent", registry.address);
         let names = ["1", "2"].map(|tag| format!("{repository}:{tag}"));
@@ -136,7 +138,8 @@ fn images_of_several_platforms_are_pushed_as_one() {
     const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
     const LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
     let [old, new, ..] = &hosts()[..] else { panic!("two engines are needed") };
-    let registry = Registry::start().with_base("base", new);
+    let registry = Registry::start();
+    registry.add_layers(BASE, "base", new);
     let stage = Stage::new(Copy::of("hello"), new, &registry.address, PASSWORD);
     let address = &registry.address;
     let base = format!("{address}/base:amd64");

@@ -34,7 +34,7 @@ impl Pushed {
 #[test]
 fn registries_with_tokens_private_authorities_and_lost_connections() {
     let host = hosts_for("registries of other kinds").remove(0);
-    let registry = Registry::start().with_base("base", &host);
+    let registry = Registry::start();
     let [by_token, by_tls, of_another] = [
         Registry::start_with_tokens_beside(&registry),
         Registry::start_with_tls(&registry),

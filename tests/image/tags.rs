@@ -4,7 +4,7 @@ use std::fs;
 
 use super::Copy;
 use super::push::Stage;
-use crate::engine::{hosts_for, try_docker};
+use crate::engine::{BASE, hosts_for, try_docker};
 use crate::harness::Output;
 use crate::proxy::{Fault, Proxy};
 use crate::registry::{PASSWORD, Registry};
@@ -68,7 +68,8 @@ impl Repository {
 #[test]
 fn the_image_to_start_from_is_found_by_its_record() {
     let host = hosts_for("an image is found by its record").remove(0);
-    let registry = Registry::start().with_base("base", &host).with_base("agent", &host);
+    let registry = Registry::start();
+    registry.add_layers(BASE, "agent", &host);
     let proxy = Proxy::start(registry.address.parse().unwrap());
     let address = proxy.address().to_string();
     let stage = Stage::with_registries(Copy::of("hello"), &host, &[&registry.address, &address], PASSWORD);

@@ -1,4 +1,4 @@
-//! Base images in a registry, whose layers an engine compresses once: that takes it twenty seconds.
+//! Base images in a registry. Compressing their layers takes an engine twenty seconds, so it does so once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,23 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Registry, Security};
-use crate::engine::{BASE, docker};
+use crate::engine::docker;
 
 /// Images that were pushed, each with its engine.
 static PUSHED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
 
-/// Where a registry keeps its images, within its directory.
+/// The root of a registry's file system storage, within its directory.
 const ROOT: &str = "docker/registry/v2";
 
 impl Registry {
-    /// The same with the layers of the Python server's base image in `repository`.
-    pub(crate) fn with_base(self, repository: &str, host: &str) -> Self {
-        self.with_layers_of(BASE, repository, host)
-    }
-
-    /// The same with the layers of `image` in `repository`, as where somebody has pushed it before: the engine `host` need
-    /// not send them. Here they are links, not files.
-    pub(crate) fn with_layers_of(self, image: &str, repository: &str, host: &str) -> Self {
+    /// Adds the layers of `image` to `repository`, as if it had been pushed before: the engine `host` need not send them.
+    /// They are symbolic links, not files.
+    pub(crate) fn add_layers(&self, image: &str, repository: &str, host: &str) {
         let (from, to) = (pushed(image, host).join(ROOT), self.images().join(ROOT));
         let layers = |repository: &str| format!("repositories/{repository}/_layers/sha256");
         for layer in fs::read_dir(from.join(layers("base"))).unwrap() {
@@ -36,7 +31,14 @@ impl Registry {
             // They may be there for another repository.
             symlink(from.join(&blob).join(&digest), to.join(&blob).join(&digest)).ok();
         }
-        self
+    }
+
+    /// Pushes a local image of the engine to a registry without passwords, as the tag 1 of `repository`.
+    pub(crate) fn push(&self, image: &str, repository: &str, host: &str) {
+        let name = format!("{}/{repository}:1", self.address);
+        docker(host, &["tag", image, &name]);
+        docker(host, &["push", "-q", &name]);
+        docker(host, &["rmi", &name]);
     }
 }
 
@@ -47,11 +49,7 @@ fn pushed(image: &str, host: &str) -> PathBuf {
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("base-images").join(image.replace(['/', ':'], "-"));
     let mut pushed = PUSHED.lock().unwrap_or_else(PoisonError::into_inner);
     if pushed.insert((image.to_owned(), host.to_owned())) {
-        let registry = Registry::start_with(Arc::new(images.clone()), |_| Security::default());
-        let name = format!("{}/base:1", registry.address);
-        docker(host, &["tag", image, &name]);
-        docker(host, &["push", "-q", &name]);
-        docker(host, &["rmi", &name]);
+        Registry::start_with(Arc::new(images.clone()), |_| Security::default()).push(image, "base", host);
     }
     images
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::interrupt::{assert_builds_can_be_interrupted, slow_step};
 use super::registry::with_registry;
 use super::{Stage, deployments, events, named, revisions};
-use crate::engine::{docker, hosts};
+use crate::engine::{BASE, docker, hosts};
 use crate::harness::{TestEnv, copy, fixtures};
 use crate::host::service::{Host, KEY};
 use crate::registry::{PASSWORD, Registry};
@@ -65,7 +65,8 @@ fn an_image_arrives_with_its_digest() {
 fn a_project_arrives() {
     let engine = hosts().remove(0);
     let name = format!("whole-{}", std::process::id());
-    let registry = Registry::start().with_base(&format!("agents/{name}"), &engine);
+    let registry = Registry::start();
+    registry.add_layers(BASE, &format!("agents/{name}"), &engine);
     let host = with_registry(&registry, PASSWORD);
     let env = TestEnv::empty();
     copy(&fixtures("valid").join("hello"), &env.path(""));

@@ -117,7 +117,8 @@ fn a_project_is_pushed_runs_and_an_edit_sends_what_is_new() {
 #[test]
 fn an_edit_is_deployed_without_an_engine() {
     let engine = hosts().pop().unwrap();
-    let registry = Registry::start_open().with_base("base", &engine);
+    let registry = Registry::start_open();
+    registry.add_layers(BASE, "base", &engine);
     let base = format!("{}/base:1", registry.address);
     docker(&engine, &["tag", BASE, &base]);
     docker(&engine, &["push", "-q", &base]);

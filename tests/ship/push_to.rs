@@ -98,7 +98,8 @@ fn an_image_for_another_platform_is_refused() {
 #[test]
 fn a_build_has_the_name_that_is_pushed() {
     let engine = hosts().remove(0);
-    let registry = Registry::start().with_base("team/agent", &engine);
+    let registry = Registry::start();
+    registry.add_layers(BASE, "team/agent", &engine);
     let host = self_hosted();
     let stage = stage(&host, &engine, &registry, PASSWORD);
     let name = format!("{}/team/agent", registry.address);
@@ -134,7 +135,8 @@ fn a_build_has_the_name_that_is_pushed() {
 #[test]
 fn an_image_of_the_repository_gets_new_source_without_an_engine() {
     let engine = hosts().remove(0);
-    let registry = Registry::start().with_base("base", &engine);
+    let registry = Registry::start();
+    registry.add_layers(BASE, "base", &engine);
     let host = self_hosted();
     let stage = stage(&host, &engine, &registry, PASSWORD);
     let base = format!("{}/base:1", registry.address);
