@@ -6,8 +6,8 @@ const JAVASCRIPT: &[&str] = &[".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".ct
 /// `path` without `.` parts, doubled or trailing slashes and inner `..`; backslashes count as slashes. The
 /// configuration's own directory is `.`.
 pub fn normalize(path: &str) -> String {
-    let is_normal = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\\');
-    if path == "." || path.split('/').all(is_normal) {
+    let is_normal = |part: &str| !matches!(part, "" | "." | "..");
+    if path == "." || !path.contains('\\') && path.split('/').all(is_normal) {
         return path.to_owned();
     }
     let path = path.replace('\\', "/");

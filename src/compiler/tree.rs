@@ -159,7 +159,10 @@ impl Files for Tree {
     }
 
     fn refusal(&self, path: &str) -> Option<Refusal> {
-        self.files.refusal(path)
+        // An entry of a directory that was read is the project's; whether a file is too large, only reading it shows.
+        let is_read_in_vain = self.contents.known(&self.short(path)) == Some(None);
+        let is_known = !is_read_in_vain && matches!(self.known_kind(path), Some(Some(_)));
+        if is_known { None } else { self.files.refusal(path) }
     }
 
     fn refused(&self) -> Vec<(String, Refusal)> {

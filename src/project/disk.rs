@@ -192,6 +192,9 @@ impl DiskFiles {
 
     /// The directory at `path`, which lies inside by its text, without links.
     fn directory_at(&self, path: &Path) -> Result<PathBuf, Unusable> {
+        if path.as_os_str() == self.real.as_os_str() {
+            return Ok(self.real.clone());
+        }
         // Above the configuration's directory, there are no links.
         let above = self.real.ancestors().find(|above| path.starts_with(above)).unwrap_or(Path::new(""));
         let (mut text, mut real) = (above.to_owned(), above.to_owned());
