@@ -47,7 +47,9 @@
 //! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |
 //! | [`cli`] | arguments, prompts, reports, progress | every room but `watch` and `probe` |
 //!
-//! The deployment service of our own is the package `agentcli-host` in `host/`, which uses these rooms.
+//! [`compiler`] and [`diagnostic`] are the package `agentcli-compiler` in `crates/compiler/`, which is compiled beside the
+//! libraries that only other rooms use. The deployment service of our own is the package `agentcli-host` in `host/`, which
+//! uses these rooms.
 //!
 //! # Invariants
 //!
@@ -65,14 +67,15 @@
 //! - Values of `env` are never part of a plan, an image, an archive or a message. A setup of containers holds them.
 //! - `validate`, `plan`, `dockerfile` and `lsp` start no async runtime.
 
+pub use agentcli_compiler as compiler;
+pub use agentcli_compiler::diagnostic;
+
 pub mod api;
 pub mod child;
 pub mod cli;
-pub mod compiler;
 pub mod compose;
 pub mod context;
 pub mod dev;
-pub mod diagnostic;
 pub mod doctor;
 pub mod engine;
 pub mod error;

@@ -1,0 +1,173 @@
+//! `base_image`, the keys that its tag is made of, and `dockerfile_lines`.
+
+use std::ops::Range;
+
+use super::Context;
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::files::Files;
+use crate::front::base_image::base_image;
+use crate::manifests::dockerfile::{self, Instruction, Unfinished};
+use crate::manifests::image_name::ImageName;
+use crate::{paths, server};
+
+/// Rules of this check.
+pub(super) const RULES: &[&Rule] = &[
+    &INVALID_BASE_IMAGE,
+    &NO_EFFECT_ON_IMAGE,
+    &OUTER_DIRECTORY,
+    &SOURCE_OUTSIDE_CONTEXT,
+    &UNFINISHED_DOCKERFILE_LINE,
+];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    let config = context.config;
+    match config.base_image.as_deref().map(|image| (image, ImageName::parse(image))) {
+        Some((image, Err(why))) => {
+            let place = Place::Value(Pointer::parse("/base_image"));
+            let message = format!("`{}` is not an image name: {why}", image.escape_debug());
+            let help = "write it as `registry/repository:tag`, without spaces or variables";
+            context.report(Diagnostic::new(&INVALID_BASE_IMAGE, place, message).help(help));
+        }
+        _ => check_effect(context),
+    }
+    let lines = config.dockerfile_lines.as_deref().unwrap_or_default();
+    for (index, line) in lines.iter().enumerate() {
+        if let Some(part) = outer_directory(line) {
+            let message =
+                format!("images of this tool have no directory `{}`", line[part.clone()].escape_debug());
+            let place = Place::Within(Pointer::parse("/dockerfile_lines").join(index), part);
+            context.report(Diagnostic::new(&OUTER_DIRECTORY, place, message).help(own_directory()));
+        }
+    }
+    match dockerfile::instructions(lines) {
+        Ok(instructions) => {
+            let found =
+                instructions.iter().flat_map(|it| unreachable_sources(context, it)).collect::<Vec<_>>();
+            found.into_iter().for_each(|diagnostic| context.report(diagnostic));
+        }
+        Err(unfinished) => context.report(unfinished_line(&unfinished)),
+    }
+}
+
+/// The part of `text` that is a directory which only images of the server's own tool have.
+pub(super) fn outer_directory(text: &str) -> Option<Range<usize>> {
+    let start = server::OUTER_DIRECTORIES.iter().find_map(|start| text.find(start))?;
+    let ends = |c: char| c.is_whitespace() || ":;,\"'`$)]}&|<>=*".contains(c);
+    let length = text[start..].find(ends).unwrap_or(text.len() - start);
+    Some(start..start + length)
+}
+
+/// How to write it.
+pub(super) fn own_directory() -> String {
+    format!("write a path below `{}`, where the project is, or a relative one", server::PROJECT)
+}
+
+/// Reports the sources of a `COPY` or `ADD` that lead out of the build context: engines cut `..` off at its root.
+fn unreachable_sources(context: &Context<'_>, instruction: &Instruction) -> Vec<Diagnostic> {
+    let place = Place::Value(Pointer::parse("/dockerfile_lines").join(instruction.line));
+    let leads_out = |path: &String| paths::normalize(path).split('/').any(|part| part == "..");
+    let is_there = |path: &String| {
+        let path = paths::normalize(path);
+        let rest = path.trim_start_matches("../").trim_start_matches("..");
+        let roots = context_roots(context);
+        roots.iter().any(|root| context.files.kind(&paths::normalize(&paths::join(root, rest))).is_some())
+    };
+    let sources = instruction.sources().into_iter().filter(|path| leads_out(path) && !is_there(path));
+    let diagnostic = |path: String| {
+        let message = format!("`{}` is outside of the build context", path.escape_debug());
+        let help = "put it below the directory of the configuration, or list its directory in `dependencies`";
+        Diagnostic::new(&SOURCE_OUTSIDE_CONTEXT, place.clone(), message).help(help)
+    };
+    sources.map(diagnostic).collect()
+}
+
+/// The directories that may be the root of the build context: that of the configuration, or one above it that local
+/// dependencies or a workspace need.
+fn context_roots(context: &Context<'_>) -> Vec<String> {
+    let levels = if context.config.has_javascript() || context.config.source.is_some() {
+        context.files.directory().len()
+    } else {
+        context.all_locals.iter().map(|local| paths::levels_up(&local.path)).max().unwrap_or(0)
+    };
+    (0..=levels).map(|level| paths::normalize(&vec![".."; level].join("/"))).collect()
+}
+
+fn check_effect(context: &mut Context<'_>) {
+    for (key, why) in base_image(context.config).unused {
+        let message = format!("`{key}` does not change the image: {why}");
+        let place = Place::Key(Pointer::root().join(key));
+        context.report(Diagnostic::new(&NO_EFFECT_ON_IMAGE, place, message).help("keep one of the two"));
+    }
+}
+
+fn unfinished_line(unfinished: &Unfinished) -> Diagnostic {
+    let place = Place::Value(Pointer::parse("/dockerfile_lines").join(unfinished.line));
+    let (message, help) = match &unfinished.heredoc {
+        Some(delimiter) => {
+            let delimiter = delimiter.escape_debug();
+            (
+                format!("the here-document is not closed by `{delimiter}`"),
+                format!("add a line `{delimiter}` after it"),
+            )
+        }
+        None => {
+            let message = "the instruction continues after the last of `dockerfile_lines`";
+            (message.to_owned(), r"remove the `\`, or add the line that completes the instruction".to_owned())
+        }
+    };
+    Diagnostic::new(&UNFINISHED_DOCKERFILE_LINE, place, message).help(help)
+}
+
+static INVALID_BASE_IMAGE: Rule = Rule {
+    code: "invalid-base-image",
+    severity: Severity::Error,
+    summary: "`base_image` is not an image name",
+    why: "The name is written to the FROM line of the Dockerfile. The engine refuses names with spaces, variables, an \
+          uppercase repository, or more than one tag.",
+    wrong: r#"{ "base_image": "my image:$TAG" }"#,
+    right: r#"{ "base_image": "registry.example/my-image:1.0" }"#,
+};
+
+static NO_EFFECT_ON_IMAGE: Rule = Rule {
+    code: "no-effect-on-image",
+    severity: Severity::Warning,
+    summary: "a key that does not change the image",
+    why: "The tag of the base image is made of `python_version`, `node_version`, `api_version` and `image_distro`. If \
+          `base_image` has a tag or digest, or `_INTERNAL_docker_tag` names the tag, that image is used as it is and these \
+          keys only apply to `dev`.",
+    wrong: r#"{ "base_image": "registry.example/my-image:1.0", "python_version": "3.12" }"#,
+    right: r#"{ "base_image": "registry.example/my-image", "python_version": "3.12" }"#,
+};
+
+pub(super) static OUTER_DIRECTORY: Rule = Rule {
+    code: "outer-directory",
+    severity: Severity::Warning,
+    summary: "a directory that only images of `langgraph build` have",
+    why: "`langgraph build` copies a project without a manifest to `/deps/outer-NAME/NAME` or `/deps/outer-NAME/src`. Images \
+          of this tool have the project in `/deps/app`, whatever its directory is called, and that is the working \
+          directory. In `env` and `dockerfile_lines`, such a path leads nowhere.",
+    wrong: r#"{ "dockerfile_lines": ["RUN python /deps/outer-agent/src/prepare.py"] }"#,
+    right: r#"{ "env": { "PROMPTS": "/deps/app/prompts" } }"#,
+};
+
+static SOURCE_OUTSIDE_CONTEXT: Rule = Rule {
+    code: "source-outside-context",
+    severity: Severity::Error,
+    summary: "a file to copy that is outside of the build context",
+    why: "`COPY` and `ADD` take files from the build context: the directory of the configuration, or the one above it that \
+          contains all local `dependencies`. A path cannot lead out of it: `../certs` is read as `certs` at its root, and \
+          the build fails if that does not exist.",
+    wrong: r#"{ "dockerfile_lines": ["COPY ../certs /certs"] }"#,
+    right: r#"{ "dockerfile_lines": ["COPY certs /certs"] }"#,
+};
+
+static UNFINISHED_DOCKERFILE_LINE: Rule = Rule {
+    code: "unfinished-dockerfile-line",
+    severity: Severity::Error,
+    summary: "`dockerfile_lines` end within an instruction",
+    why: "A backslash at the end of a line continues the instruction on the next one, past empty lines and comments, \
+          and a here-document ends at its delimiter. An instruction that is still open after the last line would \
+          swallow the instruction that follows.",
+    wrong: r#"{ "dockerfile_lines": ["RUN apt-get update \\"] }"#,
+    right: r#"{ "dockerfile_lines": ["RUN apt-get update \\", "  && apt-get install -y git"] }"#,
+};

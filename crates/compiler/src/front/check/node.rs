@@ -1,0 +1,91 @@
+//! `engines.node` of the project's packages: does the Node.js of the image fit it?
+
+use nodejs_semver::Range;
+
+use super::manifests::{project, quoted};
+use super::{Context, written};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::front::base_image;
+use crate::manifests::package_json;
+use crate::paths;
+use crate::server::OLDEST_NODE;
+
+/// The rules of this check.
+pub(super) const RULES: &[&Rule] = &[&REFUSED_NODE, &UNTESTED_NODE];
+
+/// How many major versions after the oldest one are suggested.
+const MAJORS: u64 = 20;
+
+pub(super) fn check(context: &mut Context<'_>) {
+    // A base image has a Node.js of its own.
+    if !context.config.has_javascript() || context.config.base_image.is_some() {
+        return;
+    }
+    let Ok(major) = base_image::node(context.config).parse() else { return };
+    let Some(Ok(installation)) = context.installation() else { return };
+    let rule = if installation.refuses_engines { &REFUSED_NODE } else { &UNTESTED_NODE };
+    // A package manager that refuses one package of a workspace installs none.
+    let others = installation.directories.iter().filter(|_| installation.refuses_engines);
+    let mut directories = [&installation.home, &installation.root].into_iter().chain(others);
+    let found = directories.find_map(|directory| check_package(context, rule, directory, major));
+    found.into_iter().for_each(|diagnostic| context.report(diagnostic));
+}
+
+fn check_package(
+    context: &Context<'_>,
+    rule: &'static Rule,
+    directory: &str,
+    major: u64,
+) -> Option<Diagnostic> {
+    let manifest = package_json::find(directory, context.files)?.ok()?;
+    let written_range = manifest.node()?;
+    let range = Range::parse(written_range).ok()?;
+    if has(&range, major) {
+        return None;
+    }
+    let path = paths::join(directory, package_json::NAME);
+    let is_set = context.config.node_version.is_some();
+    let place = if is_set { Place::Value(Pointer::parse("/node_version")) } else { project(context) };
+    let selected = if is_set {
+        format!("`node_version` selects Node.js {major}")
+    } else {
+        format!("the image has Node.js {major} by default")
+    };
+    let message = format!("{selected}, but `{}` requires `{written_range}`", written(&path));
+    // Odd versions have no long-term support, and no images.
+    let other = (OLDEST_NODE..OLDEST_NODE + MAJORS).step_by(2).find(|major| has(&range, *major));
+    let help = match other {
+        Some(other) if is_set => format!("write `\"{other}\"`"),
+        Some(other) => format!("add `\"node_version\": \"{other}\"`"),
+        None => format!("change the range: the server needs Node.js {OLDEST_NODE} or later"),
+    };
+    let related = quoted(context, &path, written_range, format!("does not include {major}"));
+    Some(Diagnostic::new(rule, place, message).related(related).help(help))
+}
+
+/// Whether `range` has a version of this major one.
+fn has(range: &Range, major: u64) -> bool {
+    Range::parse(major.to_string()).is_ok_and(|all| all.allows_any(range))
+}
+
+static REFUSED_NODE: Rule = Rule {
+    code: "refused-node",
+    severity: Severity::Error,
+    summary: "a package that refuses the image's Node.js",
+    why: "The major version of Node.js in the image is not in the range of `engines.node` in the package.json of the \
+          project, or of a package of its workspace, and the package manager refuses to install it: npm and pnpm with \
+          `engine-strict=true` in .npmrc, and Yarn 1 always. The build of the image fails.",
+    wrong: r#"{ "graphs": { "agent": "./strictly-for-node-22.ts:graph" }, "node_version": "20" }"#,
+    right: r#"{ "graphs": { "agent": "./strictly-for-node-22.ts:graph" }, "node_version": "22" }"#,
+};
+
+static UNTESTED_NODE: Rule = Rule {
+    code: "untested-node",
+    severity: Severity::Warning,
+    summary: "a package that does not support the image's Node.js",
+    why: "The major version of Node.js in the image is not in the range of `engines.node` in the package.json of the \
+          project, or of its workspace. The packages are installed all the same, and may need what an older Node.js \
+          lacks.",
+    wrong: r#"{ "graphs": { "agent": "./for-node-22.ts:graph" }, "node_version": "20" }"#,
+    right: r#"{ "graphs": { "agent": "./for-node-22.ts:graph" }, "node_version": "22" }"#,
+};

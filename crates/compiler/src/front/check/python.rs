@@ -1,0 +1,104 @@
+//! `requires-python` of local packages: does the Python of the image fit it?
+
+use super::{Context, entry, written};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
+use crate::front::base_image;
+use crate::manifests;
+use crate::manifests::requires_python::{Fit, RequiresPython};
+use crate::manifests::symbols::PythonVersion;
+use crate::server::PYTHONS;
+
+/// The rules of this check.
+pub(super) const RULES: &[&Rule] = &[&INCOMPATIBLE_PYTHON, &UNTESTED_PYTHON];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    // The lock file of `source` has a range of its own.
+    let Some(version) = context.python_version.filter(|_| context.config.source.is_none()) else { return };
+    let mut packages: Vec<(Option<usize>, RequiresPython)> = Vec::new();
+    for local in &context.directories() {
+        let required = RequiresPython::read(local, context.files).map(|it| (local.index, it));
+        packages.extend(required.filter(|(_, it)| packages.iter().all(|(_, known)| known.path != it.path)));
+    }
+    let nearest = nearest(&packages, version, context.config.uses_pip());
+    for (index, package) in &packages {
+        let found = check_package(context, *index, package, version, nearest);
+        found.into_iter().for_each(|diagnostic| context.report(diagnostic));
+    }
+}
+
+/// The supported series next to `version` that fits all packages, or that the installer accepts for all.
+fn nearest(
+    packages: &[(Option<usize>, RequiresPython)],
+    version: PythonVersion,
+    uses_pip: bool,
+) -> Option<PythonVersion> {
+    let all = |series: PythonVersion, is_good: &dyn Fn(Fit) -> bool| {
+        packages.iter().all(|(_, package)| is_good(package.fit_of_series(series)))
+    };
+    let next = |is_good: &dyn Fn(Fit) -> bool| {
+        let good = PYTHONS.iter().copied().filter(|series| all(*series, is_good));
+        good.min_by_key(|(_, minor)| minor.abs_diff(version.1))
+    };
+    next(&|fit| fit == Fit::Supported).or_else(|| next(&|fit| !fit.is_refused(uses_pip)))
+}
+
+fn check_package(
+    context: &Context<'_>,
+    index: Option<usize>,
+    package: &RequiresPython,
+    version: PythonVersion,
+    nearest: Option<PythonVersion>,
+) -> Option<Diagnostic> {
+    let fit = package.fit_of_series(version);
+    if fit == Fit::Supported {
+        return None;
+    }
+    let is_refused = fit.is_refused(context.config.uses_pip());
+    let rule = if is_refused { &INCOMPATIBLE_PYTHON } else { &UNTESTED_PYTHON };
+    let (major, minor) = version;
+    let key = base_image::python(context.config)?.1;
+    let (place, has) = match key {
+        Some(key) => (Pointer::root().join(key), format!("`{key}` selects Python {major}.{minor}")),
+        None => (entry(index), format!("the image has Python {major}.{minor} by default")),
+    };
+    let RequiresPython { path, range, .. } = package;
+    let verb = if is_refused { "requires" } else { "supports" };
+    let message = format!("{has}, but `{}` {verb} `{range}`", written(path));
+    let text = manifests::excerpt(path, context.files);
+    let label = format!("does not include {major}.{minor}");
+    let help = match nearest.filter(|nearest| *nearest != version) {
+        None => {
+            let ([(_, first), ..], [.., (_, last)]) = (PYTHONS, PYTHONS) else { return None };
+            format!("change the range: no Python from 3.{first} to 3.{last} fits all local packages")
+        }
+        Some((major, minor)) => match (key, context.config.python_distro()) {
+            (Some("base_image"), _) => format!("select a base image with Python {major}.{minor}"),
+            (Some(_), None) => format!("write `\"{major}.{minor}\"`"),
+            (Some(_), Some(distro)) => format!("write `\"{major}.{minor}-{distro}\"`"),
+            (None, _) => format!("add `\"python_version\": \"{major}.{minor}\"`"),
+        },
+    };
+    let related = Related::new(path, &text, package.span(&text), label);
+    Some(Diagnostic::new(rule, Place::Value(place), message).related(related).help(help))
+}
+
+static INCOMPATIBLE_PYTHON: Rule = Rule {
+    code: "incompatible-python",
+    severity: Severity::Error,
+    summary: "a local package that cannot be installed with the image's Python",
+    why: "Installers refuse a package if the Python version is not in the range of its `requires-python` (poetry: `python`; \
+          setuptools: `python_requires`). uv ignores upper bounds, pip does not. The build would fail after everything \
+          else was installed. `dev` selects an interpreter that fits the range.",
+    wrong: r#"{ "dependencies": ["./package-for-3.12-and-later"], "python_version": "3.11" }"#,
+    right: r#"{ "dependencies": ["./package-for-3.12-and-later"], "python_version": "3.12" }"#,
+};
+
+static UNTESTED_PYTHON: Rule = Rule {
+    code: "untested-python",
+    severity: Severity::Warning,
+    summary: "a local package that does not support the image's Python",
+    why: "The Python version of the image is above the range of the package's `requires-python`. uv ignores upper bounds \
+          and installs the package, which its authors may not have tested with this version. pip would refuse it.",
+    wrong: r#"{ "dependencies": ["./package-for-3.11-and-3.12"], "python_version": "3.13" }"#,
+    right: r#"{ "dependencies": ["./package-for-3.11-and-3.12"], "python_version": "3.12" }"#,
+};

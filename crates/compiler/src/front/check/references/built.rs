@@ -1,0 +1,43 @@
+//! Files that a build of the project makes, such as `./dist/agent.js`.
+
+use crate::diagnostic::{Rule, Severity};
+use crate::front::check::Context;
+use crate::front::config::Variant;
+use crate::manifests::installation::Installation;
+use crate::manifests::package_json;
+
+/// Endings of compiled files.
+const COMPILED: &[&str] = &[".js", ".mjs", ".cjs"];
+
+/// Whether a build command can make the file at `path`. Only the JavaScript server's image has one.
+pub(in crate::front::check) fn may_be_built(context: &Context<'_>, path: &str) -> bool {
+    context.variant == Variant::Javascript && COMPILED.iter().any(|ending| path.ends_with(ending))
+}
+
+/// How to build a file that is not there.
+pub(in crate::front::check) fn help(context: &Context<'_>) -> String {
+    let installation = context.installation().and_then(Result::ok);
+    let has_script = |installation: &Installation| {
+        let manifest = package_json::find(&installation.home, context.files).and_then(Result::ok);
+        // The command runs in the directory of the configuration.
+        installation.home == "." && manifest.is_some_and(|manifest| manifest.has_build_script())
+    };
+    match installation.filter(has_script) {
+        Some(installation) => {
+            let build = format!("{} run build", installation.manager.name);
+            format!("run `{build}`; to build it in the image, pass `--build-command '{build}'`")
+        }
+        None => "correct the path, or pass the command that makes the file with `--build-command`".to_owned(),
+    }
+}
+
+pub(in crate::front::check) static REFERENCE_NOT_BUILT: Rule = Rule {
+    code: "reference-not-built",
+    severity: Severity::Error,
+    summary: "a reference to a JavaScript file that is not built",
+    why: "The file is not in the build context, and nothing makes it. A graph that a build makes, such as \
+          `./dist/agent.js`, has to be built here before, or in the image: commands that build an image accept the \
+          reference with `--build-command`.",
+    wrong: r#"{ "graphs": { "agent": "./dist/agent.js:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./src/agent.ts:graph" } }"#,
+};

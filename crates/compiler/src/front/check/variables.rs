@@ -1,0 +1,160 @@
+//! Variables of the server in `env`: values that it rejects, and sections that belong elsewhere.
+
+use std::mem;
+
+use super::{Context, image};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
+use crate::files::Files;
+use crate::front::config::EnvConfig;
+use crate::front::keys;
+use crate::manifests::dotenv::{self, Definition};
+use crate::paths;
+use crate::server::{FORMS, Form};
+use crate::words::either;
+
+/// All rules of this check.
+pub(super) const RULES: &[&Rule] = &[&INVALID_SERVER_VARIABLE, &SECTION_VARIABLE];
+
+/// A variable of `env`.
+pub(super) struct Variable {
+    pub(super) name: String,
+    /// The value; absent if it depends on the environment.
+    value: Option<String>,
+    /// The place in the .env file; absent if the variable is in the configuration itself.
+    definition: Option<Related>,
+}
+
+pub(super) fn check(context: &mut Context<'_>) {
+    for variable in context.variables().iter() {
+        let file =
+            variable.definition.as_ref().map(|related| format!(" in `{}`", super::written(&related.path)));
+        let message = format!("`{}`{}", variable.name, file.unwrap_or_default());
+        if let Some((section, _)) = keys::handed_over().find(|(_, name)| *name == variable.name) {
+            let message = format!("{message} overrides the section `{section}` of the image");
+            let help = format!("remove it, and write the section `{section}` instead");
+            let diagnostic = Diagnostic::new(&SECTION_VARIABLE, variable.place(), message).help(help);
+            context.report(variable.locate(diagnostic));
+        }
+        if variable.value.as_deref().and_then(image::outer_directory).is_some() {
+            let message = format!("{message} has a path that images of this tool do not have");
+            let diagnostic = Diagnostic::new(&image::OUTER_DIRECTORY, variable.place(), message);
+            context.report(variable.locate(diagnostic.help(image::own_directory())));
+        }
+        let form = FORMS.iter().find(|(name, _)| *name == variable.name).map(|(_, form)| *form);
+        let is_wrong = |form: &Form| variable.value.as_ref().is_some_and(|value| !is_valid(*form, value));
+        if let Some(form) = form.filter(is_wrong) {
+            let place = Place::Value(variable.place().pointer());
+            let message = format!("{message} must be {}", described(form));
+            let help = format!("write {}, or leave the variable out", described(form));
+            let diagnostic = Diagnostic::new(&INVALID_SERVER_VARIABLE, place, message).help(help);
+            context.report(variable.locate(diagnostic));
+        }
+    }
+}
+
+impl Variable {
+    /// The key of the variable, or the path of the .env file.
+    pub(super) fn place(&self) -> Place {
+        let env = Pointer::parse("/env");
+        match self.definition {
+            Some(_) => Place::Value(env),
+            None => Place::Key(env.join(&self.name)),
+        }
+    }
+
+    /// Adds the place in the .env file.
+    pub(super) fn locate(&self, diagnostic: Diagnostic) -> Diagnostic {
+        match &self.definition {
+            Some(related) => diagnostic.related(related.clone()),
+            None => diagnostic,
+        }
+    }
+}
+
+/// Reads the variables of `env`.
+pub(super) fn read(context: &Context<'_>) -> Vec<Variable> {
+    match &context.config.env {
+        Some(EnvConfig::Map(variables)) => {
+            let variable = |(name, value): (&String, &String)| Variable {
+                name: name.clone(),
+                value: Some(value.clone()),
+                definition: None,
+            };
+            variables.iter().map(variable).collect()
+        }
+        Some(EnvConfig::File(path)) => {
+            let path = paths::normalize(path);
+            let Some(text) = context.files.text(&path) else { return Vec::new() };
+            let mut found = dotenv::parse(&text, |_| Some(UNKNOWN.to_owned()));
+            let variable = |(name, value): (String, Option<String>)| {
+                let definition = found.definitions.swap_remove(&name).unwrap_or_default();
+                let value = value.filter(|value| !value.contains(UNKNOWN));
+                Variable { definition: Some(related(&path, definition)), name, value }
+            };
+            mem::take(&mut found.variables).into_iter().map(variable).collect()
+        }
+        None => Vec::new(),
+    }
+}
+
+/// A line of a .env file, without the value.
+fn related(path: &str, Definition { line, start }: Definition) -> Related {
+    let range = 0..start.len();
+    Related { path: path.to_owned(), line, text: start + "=***", range, label: "defined here".to_owned() }
+}
+
+/// Stands for a value of the environment; no variable can contain it.
+const UNKNOWN: &str = "\0";
+
+fn is_valid(form: Form, value: &str) -> bool {
+    let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok();
+    // Python allows white space around numbers, and underscores in them.
+    let number = value.trim().replace('_', "");
+    let is_number = || number.parse::<f64>().is_ok();
+    match form {
+        Form::Boolean => ["true", "false", "1", "0"].iter().any(|word| value.eq_ignore_ascii_case(word)),
+        Form::Integer => number.trim_start_matches(['+', '-']).parse::<u128>().is_ok(),
+        Form::Json => is_json(),
+        Form::Number => is_number(),
+        Form::NumberOrJson => is_number() || is_json(),
+        Form::Path => value.is_empty() || value.starts_with('/'),
+        Form::Lengths(lengths) => lengths.contains(&value.len()),
+        Form::Words(words) => words.contains(&value),
+    }
+}
+
+fn described(form: Form) -> String {
+    match form {
+        Form::Boolean => "`true` or `false`".to_owned(),
+        Form::Integer => "a whole number".to_owned(),
+        Form::Json => "JSON".to_owned(),
+        Form::Number => "a number".to_owned(),
+        Form::NumberOrJson => "a number of minutes, or JSON".to_owned(),
+        Form::Path => "a path that starts with `/`".to_owned(),
+        Form::Lengths(lengths) => {
+            let lengths: Vec<String> = lengths.iter().map(usize::to_string).collect();
+            format!("a key of {} bytes", lengths.join(", "))
+        }
+        Form::Words(words) => either(words.iter().copied()),
+    }
+}
+
+static INVALID_SERVER_VARIABLE: Rule = Rule {
+    code: "invalid-server-variable",
+    severity: Severity::Error,
+    summary: "a variable of the server has an invalid value",
+    why: "The server reads some of its settings from environment variables, and does not start with a value of another \
+          type.",
+    wrong: r#"{ "env": { "N_JOBS_PER_WORKER": "many" } }"#,
+    right: r#"{ "env": { "N_JOBS_PER_WORKER": "20" } }"#,
+};
+
+static SECTION_VARIABLE: Rule = Rule {
+    code: "section-variable",
+    severity: Severity::Warning,
+    summary: "a variable in `env` overrides a section of the configuration",
+    why: "The server reads each section of the configuration from a variable, which the image sets. In `env`, the variable \
+          replaces the section without being checked, and its paths are not rewritten to the image's.",
+    wrong: r#"{ "env": { "LANGGRAPH_HTTP": "{\"app\": \"./app.py:app\"}" } }"#,
+    right: r#"{ "http": { "app": "./app.py:app" } }"#,
+};

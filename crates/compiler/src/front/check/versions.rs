@@ -1,0 +1,139 @@
+//! Versions and distributions of the image.
+
+use std::str::FromStr;
+
+use pep508_rs::pep440_rs::Version;
+
+use super::Context;
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Rule, Severity};
+use crate::front::base_image::is_api_version;
+use crate::front::config::Config;
+use crate::server::{OLDEST_NODE, RETIRED_DISTROS};
+
+/// All rules of this check.
+pub(super) const RULES: &[&Rule] =
+    &[&INVALID_API_VERSION, &INVALID_NODE_VERSION, &SERDE_NEEDS_NEWER_SERVER, &UNAVAILABLE_DISTRO];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    let node = context.config.node_version.as_deref().and_then(check_node);
+    let api = context.config.api_version.as_deref().and_then(check_api);
+    let found = [node, api, check_serde(context), check_distro(context.config)];
+    found.into_iter().flatten().for_each(|diagnostic| context.report(diagnostic));
+}
+
+/// Reports a distribution without an image, unless a base image has it.
+fn check_distro(config: &Config) -> Option<Diagnostic> {
+    let (pointer, distro) = match config.python_distro() {
+        Some(suffix) => ("/python_version", suffix),
+        None => ("/image_distro", config.image_distro.as_deref()?),
+    };
+    let (_, other) = RETIRED_DISTROS.iter().find(|(retired, _)| *retired == distro)?;
+    if config.base_image.is_some() {
+        return None;
+    }
+    let message = format!("there are no current server images for `{distro}`");
+    let diagnostic = Diagnostic::new(&UNAVAILABLE_DISTRO, Place::Value(Pointer::parse(pointer)), message);
+    let fix = Edit::string(other);
+    let fix = (pointer == "/image_distro").then(|| Fix::likely(diagnostic.place.clone(), fix));
+    Some(diagnostic.help(format!("use `{other}`")).fix(fix))
+}
+
+fn check_node(version: &str) -> Option<Diagnostic> {
+    let place = Place::Value(Pointer::parse("/node_version"));
+    let shown = version.escape_debug();
+    let digits = |c: char| c.is_ascii_digit();
+    // The version is part of an image tag, where `020` is not `20`.
+    let is_padded = version.len() > 1 && version.starts_with('0');
+    if !version.is_empty() && version.chars().all(digits) && !is_padded {
+        if version.parse::<u64>().is_ok_and(|major| major >= OLDEST_NODE) {
+            return None;
+        }
+        let message = format!("Node.js {shown} is too old; the server needs {OLDEST_NODE} or later");
+        return Some(
+            Diagnostic::new(&INVALID_NODE_VERSION, place, message).help(format!("write `\"{OLDEST_NODE}\"`")),
+        );
+    }
+    let start = version.find(digits);
+    let major =
+        start.map(|start| version[start..].split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+    let major = major.map(|major| major.trim_start_matches('0'));
+    let major = major.filter(|major| major.parse::<u64>().is_ok_and(|major| major >= OLDEST_NODE));
+    let message = format!("`{shown}` is not a major version");
+    Some(
+        Diagnostic::new(&INVALID_NODE_VERSION, place, message)
+            .help(format!("write the major version only: `\"{}\"`", major.unwrap_or("20"))),
+    )
+}
+
+fn check_api(version: &str) -> Option<Diagnostic> {
+    if is_api_version(version) {
+        return None;
+    }
+    let pointer = Pointer::parse("/api_version");
+    let shown = version.escape_debug();
+    let (message, help) = if version.contains(['<', '>', '=', '~', '^', '*', ',', '|']) {
+        (
+            format!("`{shown}` is a range of versions"),
+            "write one version, such as `0.8`, which means its latest patch",
+        )
+    } else if version == "latest" {
+        (format!("`{shown}` is not a version"), "leave `api_version` out for the latest server")
+    } else if version.strip_prefix(['v', 'V']).is_some_and(is_api_version) {
+        (format!("`{shown}` starts with a letter"), "write the numbers only, such as `0.8`")
+    } else {
+        (
+            format!("`{shown}` is not a version of the server"),
+            "write it as major.minor or major.minor.patch, such as `0.8`",
+        )
+    };
+    Some(Diagnostic::new(&INVALID_API_VERSION, Place::Value(pointer), message).help(help))
+}
+
+fn check_serde(context: &Context<'_>) -> Option<Diagnostic> {
+    context.config.at("/checkpointer/serde")?;
+    let version = context.config.api_version.as_deref().filter(|version| is_api_version(version))?;
+    // `0` alone means the latest version of its series.
+    Version::from_str(version).ok().filter(|it| matches!(it.release(), [0, minor, ..] if *minor < 5))?;
+    let place = Place::Key(Pointer::parse("/checkpointer/serde"));
+    let message = format!("`checkpointer.serde` needs server 0.5 or later, and `api_version` is `{version}`");
+    let diagnostic = Diagnostic::new(&SERDE_NEEDS_NEWER_SERVER, place, message);
+    Some(diagnostic.help("write a later `api_version`, such as `0.5`, or remove `serde`"))
+}
+
+static UNAVAILABLE_DISTRO: Rule = Rule {
+    code: "unavailable-distro",
+    severity: Severity::Warning,
+    summary: "no server image for this distribution",
+    why: "The specification names the distribution, but there are no images of current servers for it, so the build fails \
+          unless `base_image` names one.",
+    wrong: r#"{ "image_distro": "bullseye" }"#,
+    right: r#"{ "image_distro": "bookworm" }"#,
+};
+
+static INVALID_API_VERSION: Rule = Rule {
+    code: "invalid-api-version",
+    severity: Severity::Error,
+    summary: "`api_version` is not a version",
+    why: "The version is part of the tag of the server image: major.minor, with an optional patch and pre-release suffix. \
+          There are no images for ranges.",
+    wrong: r#"{ "api_version": ">=0.8" }"#,
+    right: r#"{ "api_version": "0.8" }"#,
+};
+
+static INVALID_NODE_VERSION: Rule = Rule {
+    code: "invalid-node-version",
+    severity: Severity::Error,
+    summary: "invalid Node.js version",
+    why: "There is one image for each major version of Node.js from 20 on, and none for ranges or minor versions.",
+    wrong: r#"{ "node_version": ">=22" }"#,
+    right: r#"{ "node_version": "22" }"#,
+};
+
+static SERDE_NEEDS_NEWER_SERVER: Rule = Rule {
+    code: "serde-needs-newer-server",
+    severity: Severity::Error,
+    summary: "`checkpointer.serde` with an older server",
+    why: "Servers before 0.5 ignore `checkpointer.serde`, and would restore state without its restrictions.",
+    wrong: r#"{ "api_version": "0.4", "checkpointer": { "serde": { "pickle_fallback": false } } }"#,
+    right: r#"{ "api_version": "0.5", "checkpointer": { "serde": { "pickle_fallback": false } } }"#,
+};
