@@ -155,11 +155,8 @@ impl Config {
     /// The value at `pointer`, such as `/http/cors`; null counts as absent.
     pub fn at(&self, pointer: &str) -> Option<&Value> {
         // Most are absent, which the first key tells without decoding the pointer.
-        let first = pointer.split('/').nth(1).filter(|key| !key.contains('~'));
-        if first.is_some_and(|key| self.value.get(key).is_none()) {
-            return None;
-        }
-        self.value.pointer(pointer).filter(|value| !value.is_null())
+        let is_absent = first_key(pointer).is_some_and(|key| self.value.get(key).is_none());
+        if is_absent { None } else { self.value.pointer(pointer).filter(|value| !value.is_null()) }
     }
 
     /// The string at `pointer`.
@@ -300,6 +297,13 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
+/// The first key of `pointer`, if nothing in it is escaped.
+fn first_key(pointer: &str) -> Option<&str> {
+    let keys = pointer.strip_prefix('/')?;
+    let end = keys.bytes().position(|byte| byte == b'/').unwrap_or(keys.len());
+    keys.get(..end).filter(|key| !key.contains('~'))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -310,6 +314,18 @@ mod tests {
     fn wrong_items_keep_the_indices_of_the_others() {
         let config = Config::new(json!({"dependencies": [".", null, "a"]}), Dialect::default());
         assert_eq!(config.entries().collect::<Vec<_>>(), [(0, "."), (2, "a")]);
+    }
+
+    #[test]
+    fn values_are_found_by_their_pointers() {
+        let value = json!({"graphs": {"a/b": "x", "c": null}, "d~": ["y"]});
+        let config = Config::new(value.clone(), Dialect::default());
+        assert_eq!(config.at(""), Some(&value));
+        assert_eq!(config.str_at("/graphs/a~1b"), Some("x"));
+        assert_eq!(config.str_at("/d~0/0"), Some("y"));
+        for absent in ["graphs", "/", "/graphs/c", "/graphs/c/e", "/d", "/d~0/1", "/e~0"] {
+            assert_eq!(config.at(absent), None, "{absent}");
+        }
     }
 
     #[test]
