@@ -47,9 +47,9 @@
 //! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |
 //! | [`cli`] | arguments, prompts, reports, progress | every room but `watch` and `probe` |
 //!
-//! [`compiler`] and [`diagnostic`] are the package `agentcli-compiler` in `crates/compiler/`, which is compiled beside the
-//! libraries that only other rooms use. The deployment service of our own is the package `agentcli-host` in `host/`, which
-//! uses these rooms.
+//! [`compiler`] and [`diagnostic`] are the package `agentcli-compiler` in `crates/compiler/`, which cargo compiles in parallel
+//! with the libraries that only the other rooms use. The deployment service of our own is the package `agentcli-host` in
+//! `host/`, which uses these rooms.
 //!
 //! # Invariants
 //!

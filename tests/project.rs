@@ -4,7 +4,8 @@ use std::fs;
 #[cfg(unix)]
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use agentcli::compiler::files::{FileKind, Files};
+use agentcli::compiler::files::{FileKind, Files, Refusal};
+use agentcli::compiler::tree::Tree;
 use agentcli::project::{Boundary, DiskFiles, write_atomically};
 
 use crate::harness::TestEnv;
@@ -38,6 +39,40 @@ fn linked_files_are_listed_and_linked_directories_are_not() {
     assert_eq!(names, ["file", "real", "to-file"]);
     assert_eq!(files.kind("to-parent"), Some(FileKind::Directory));
     assert_eq!(files.linked_directories("."), ["to-parent"]);
+}
+
+/// Entries of a directory that was read answer for the disk, but not where it refuses them.
+#[cfg(unix)]
+#[test]
+fn the_tree_refuses_what_the_disk_refuses() {
+    let place = TestEnv::empty().file("outside/x", "").file("project/src/a.py", "").file("project/b.py", "");
+    symlink("../../outside", place.path("project/src/leads-out")).unwrap();
+    symlink("../b.py", place.path("project/src/stays-in")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(place.path("project/src/socket")).unwrap();
+    fs::File::create(place.path("project/src/large")).unwrap().set_len(9 << 20).unwrap();
+    let project = place.path("project");
+    let tree = Tree::new(DiskFiles::within(place.path("project/src"), Boundary::Directory(&project)));
+    assert_eq!(tree.list(".").len(), 3, "the entries are read");
+    for (path, refusal) in [
+        ("a.py", None),
+        (".", None),
+        ("..", None),
+        ("../b.py", None),
+        ("../src/a.py", None),
+        ("stays-in", None),
+        ("absent", None),
+        ("large", None),
+        ("leads-out", Some(Refusal::Outside)),
+        ("leads-out/x", Some(Refusal::Outside)),
+        ("../../outside", Some(Refusal::Outside)),
+        ("socket", Some(Refusal::Special)),
+    ] {
+        assert_eq!(tree.refusal(path), refusal, "{path}");
+    }
+    assert_eq!(tree.content("large"), None);
+    for path in ["large", "../src/large"] {
+        assert_eq!(tree.refusal(path), Some(Refusal::TooLarge(8 << 20)), "{path} was read");
+    }
 }
 
 #[cfg(unix)]

@@ -192,6 +192,7 @@ impl DiskFiles {
 
     /// The directory at `path`, which lies inside by its text, without links.
     fn directory_at(&self, path: &Path) -> Result<PathBuf, Unusable> {
+        // The usual case, which needs no comparison of components.
         if path.as_os_str() == self.real.as_os_str() {
             return Ok(self.real.clone());
         }

@@ -159,10 +159,11 @@ impl Files for Tree {
     }
 
     fn refusal(&self, path: &str) -> Option<Refusal> {
-        // An entry of a directory that was read is the project's; whether a file is too large, only reading it shows.
-        let is_read_in_vain = self.contents.known(&self.short(path)) == Some(None);
-        let is_known = !is_read_in_vain && matches!(self.known_kind(path), Some(Some(_)));
-        if is_known { None } else { self.files.refusal(path) }
+        // An entry with a kind is the project's. A file may be too large, which is known when it was read.
+        let short = self.short(path);
+        let was_not_readable = self.contents.known(&short) == Some(None);
+        let is_own = !was_not_readable && matches!(self.known_kind(&short), Some(Some(_)));
+        if is_own { None } else { self.files.refusal(&short) }
     }
 
     fn refused(&self) -> Vec<(String, Refusal)> {

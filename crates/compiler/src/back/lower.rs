@@ -95,7 +95,6 @@ pub fn lower(
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),
         Variant::Python | Variant::Mixed => python::steps(&input, &contract, &mut build),
     }
-    image_server::start(&input, &mut build);
     Plan {
         version: 1,
         config: ConfigFile { name: name.to_owned(), sha256: digest(config) },

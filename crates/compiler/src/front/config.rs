@@ -154,7 +154,7 @@ impl Config {
 
     /// The value at `pointer`, such as `/http/cors`; null counts as absent.
     pub fn at(&self, pointer: &str) -> Option<&Value> {
-        // Most are absent, which the first key tells without decoding the pointer.
+        // Most values are absent: the first key shows that without decoding the pointer.
         let is_absent = first_key(pointer).is_some_and(|key| self.value.get(key).is_none());
         if is_absent { None } else { self.value.pointer(pointer).filter(|value| !value.is_null()) }
     }
@@ -297,7 +297,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// The first key of `pointer`, if nothing in it is escaped.
+/// The first key of `pointer`, unless it is escaped or there is none.
 fn first_key(pointer: &str) -> Option<&str> {
     let keys = pointer.strip_prefix('/')?;
     let end = keys.bytes().position(|byte| byte == b'/').unwrap_or(keys.len());

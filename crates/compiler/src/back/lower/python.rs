@@ -55,6 +55,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if is_mixed {
         javascript::prebuild(build);
     }
+    image_server::start(input, build);
 }
 
 /// Compiles the installed packages, in the step of the local ones or in one of its own: the requirements are not installed
