@@ -85,6 +85,18 @@ pub(crate) fn docker(host: &str, arguments: &[&str]) -> String {
     try_docker(host, arguments).unwrap_or_else(|error| panic!("docker {arguments:?}: {error}"))
 }
 
+/// The output of `program` in a container of an image, the last of these arguments of `docker run`. A busy engine may lose the
+/// output of a container that ends at once, so its end is marked, and the program runs again where the mark is missing.
+pub(crate) fn output_in(host: &str, arguments: &[&str], program: &[&str]) -> String {
+    const END: &str = "end of output\n";
+    let script = format!("\"$@\" && printf '{}'", END.escape_default());
+    let command =
+        [&["run", "--rm", "--entrypoint", "sh"], arguments, &["-c", &script, "sh"], program].concat();
+    let mut outputs = (0..5).map(|_| docker(host, &command));
+    let complete = outputs.find_map(|output| output.strip_suffix(END).map(str::to_owned));
+    complete.unwrap_or_else(|| panic!("the output of {program:?} is lost"))
+}
+
 /// Removes the containers, networks and volumes that have a label.
 pub(crate) fn remove_labelled(host: &str, label: &str) {
     let filter = format!("label={label}");

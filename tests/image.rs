@@ -28,7 +28,7 @@ use agentcli::compiler::manifests::dockerignore::Ignore;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::engine::{BASE, docker, hosts, hosts_for};
+use crate::engine::{BASE, docker, hosts, hosts_for, output_in};
 use crate::harness::{Output, TestEnv, copy, fixtures, until};
 use crate::registry::Registry;
 
@@ -98,7 +98,7 @@ impl Container {
     /// Output of a shell in a container of the same image. (Not `exec`: an engine that runs in a root folder of its
     /// own, as the newer test engine does, starts that outside of the container's root.)
     fn shell(&self, script: &str) -> String {
-        docker(&self.host, &["run", "--rm", "--entrypoint", "sh", &self.image, "-c", script])
+        output_in(&self.host, &[&self.image], &["sh", "-c", script])
     }
 
     /// The final state of a run of `graph`.
@@ -403,7 +403,7 @@ fn bytecode_is_there_for_what_imports_load() {
         let tag = format!("agentcli-test-bytecode-{installer}");
         let built = project.build(host, &tag, "");
         assert_eq!(built.code, 0, "{}", built.err);
-        let shown = docker(host, &["run", "--rm", "--entrypoint", "python3", &tag, "-B", "-c", BYTECODE]);
+        let shown = output_in(host, &[&tag], &["python3", "-B", "-c", BYTECODE]);
         let (missing, counts) = shown.split_once('\n').unwrap();
         assert_eq!(missing, "[]", "{installer} on {host}");
         let counts: Vec<usize> = counts.split_whitespace().map(|count| count.parse().unwrap()).collect();
@@ -474,7 +474,7 @@ fn values_of_env_are_in_no_image() {
     fs::write(&file, config.to_string()).unwrap();
     let is_in = |host: &str| {
         let script = format!("grep -rlsF {SECRET} / --exclude-dir=proc --exclude-dir=sys || true");
-        let found = docker(host, &["run", "--rm", "--entrypoint", "sh", TAG, "-c", &script]);
+        let found = output_in(host, &[TAG], &["sh", "-c", &script]);
         let history = docker(host, &["history", "--no-trunc", TAG]);
         (found, history.contains(SECRET))
     };
@@ -487,7 +487,7 @@ fn values_of_env_are_in_no_image() {
         let built = project.build(&host, TAG, "");
         assert_eq!(built.code, 0, "{}{}", built.out, built.err);
         assert_eq!(is_in(&host), (String::new(), false), "agentcli build on {host}");
-        let config = docker(&host, &["run", "--rm", "--entrypoint", "cat", TAG, "/deps/app/agent.json"]);
+        let config = output_in(&host, &[TAG], &["cat", "/deps/app/agent.json"]);
         assert_eq!(serde_json::from_str::<Value>(&config).unwrap()["env"], json!({ "TOKEN": "" }));
     }
 }

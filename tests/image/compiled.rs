@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::engine::{docker, hosts_for};
+use crate::engine::{hosts_for, output_in};
 use crate::harness::{TestEnv, python};
 
 /// The package and the name of a compiler of agents.
@@ -49,8 +49,7 @@ fn a_compiled_agent_with_an_absolute_url_builds() {
         let built = env.run(&format!("build -t agentcli-test-compiled --no-pull {image}"));
         assert_eq!(built.code, 0, "{}{}", built.out, built.err);
         let show = "import managed_deepagents; print(managed_deepagents.__file__)";
-        let command = ["run", "--rm", "--entrypoint", "python3", "agentcli-test-compiled", "-c", show];
-        let place = docker(&host, &command);
+        let place = output_in(&host, &["agentcli-test-compiled"], &["python3", "-c", show]);
         assert!(place.starts_with("/deps/app/__runtime__/"), "{place}");
     }
 }
@@ -76,7 +75,9 @@ fn a_project_for_another_server_builds_as_its_finding_says() {
         let built = env.run("build -c aegra.json -t agentcli-test-aegra --no-pull");
         assert_eq!(built.code, 0, "{}{}", built.out, built.err);
         let show = "import my_agent.graph; print(type(my_agent.graph.graph).__name__)";
-        let command = ["run", "--rm", "--entrypoint", "python3", "agentcli-test-aegra", "-c", show];
-        assert_eq!(docker(&host, &command).trim(), "CompiledStateGraph");
+        assert_eq!(
+            output_in(&host, &["agentcli-test-aegra"], &["python3", "-c", show]).trim(),
+            "CompiledStateGraph"
+        );
     }
 }

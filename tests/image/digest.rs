@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::Copy;
 use super::push::Stage;
-use crate::engine::{docker, hosts};
+use crate::engine::{docker, hosts, output_in};
 use crate::harness::TestEnv;
 use crate::registry::{PASSWORD, Registry};
 
@@ -80,8 +80,8 @@ fn push_project(host: &str, fixture: &str, source: &str) {
     assert_eq!(push("4", &alone), edited);
     docker(host, &["rmi", "-f", &image("3")]);
     stage.docker(host, &["pull", "-q", &image("3")]);
-    let last = format!("tail -n 1 /deps/app/{source}");
-    let shown = docker(host, &["run", "--rm", "--entrypoint", "sh", &image("3"), "-c", &last]);
+    let last = format!("/deps/app/{source}");
+    let shown = output_in(host, &[&image("3")], &["tail", "-n", "1", &last]);
     assert_eq!(shown, "# edited\n");
     docker(host, &["rmi", "-f", &base, &image("1"), &image("3")]);
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::push::Stage;
 use super::{Container, Copy};
-use crate::engine::{docker, hosts, try_docker};
+use crate::engine::{docker, hosts, output_in, try_docker};
 use crate::proxy::{Fault, Proxy};
 use crate::registry::{PASSWORD, Registry};
 
@@ -46,7 +46,7 @@ fn edit(root: &Path, random: &mut fastrand::Rng) {
 fn picture(host: &str, image: &str) -> (String, Value, Vec<Value>) {
     let list = "cd / && find deps -printf '%p %M %U:%G %l\n' | sort && find deps -type f -printf '%p %T@\n' | sort \
                 && find deps -type f -print0 | sort -z | xargs -0 sha256sum";
-    let files = docker(host, &["run", "--rm", "-u", "0", "--entrypoint", "sh", image, "-c", list]);
+    let files = output_in(host, &["-u", "0", image], &["sh", "-c", list]);
     let text = docker(host, &["image", "inspect", image]);
     let inspected: Value = serde_json::from_str(&text).unwrap();
     let settings = [

@@ -12,7 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{Copy, found_in};
-use crate::engine::{BASE, docker, hosts_for};
+use crate::engine::{BASE, docker, hosts_for, output_in};
 use crate::harness::TestEnv;
 use crate::harness::wheel::write_wheel;
 
@@ -134,10 +134,7 @@ fn the_password_of_an_index_stays_outside() {
             let done = env.run_with(&arguments);
             assert_eq!(done.code, 0, "{way}: {}", done.err);
             let word = "import agentcli_private_thing as it; print(it.WORD)";
-            assert_eq!(
-                docker(&host, &["run", "--rm", "--entrypoint", "python3", &tag, "-c", word]),
-                "private\n"
-            );
+            assert_eq!(output_in(&host, &[&tag], &["python3", "-c", word]), "private\n");
             let texts = [
                 &done.out,
                 &done.err,
