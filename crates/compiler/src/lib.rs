@@ -21,9 +21,9 @@ pub use unused::Unused;
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
 use back::lower;
 use back::plan::Plan;
+use diagnostic::{Diagnostic, Place, Pointer, Rule};
 use finding::{Checked, Finding};
 use front::check::{self, Outcome};
 use front::config::Config;
