@@ -26,7 +26,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     arguments = shlex.split(os.environ.get("MATURIN_PEP517_ARGS", ""))
     # With the options that maturin gets, both share one build.
     options = {"--profile": "release"}
-    for name in ("--profile", "--features"):
+    for name in ("--profile", "--features", "--manifest-path"):
         if name in arguments:
             options[name] = arguments[arguments.index(name) + 1]
     # The program has to run here, wherever the wheel is for.

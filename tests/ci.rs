@@ -9,7 +9,7 @@ use std::{env, fs};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{TestEnv, VALID, python};
+use crate::harness::{TestEnv, VALID, is_long, python};
 use crate::output::compose_file::parsed;
 use crate::packaging::{AS_BUILT, WHEEL, forget_cargo};
 
@@ -195,7 +195,8 @@ fn gitlab_example_writes_both_reports() {
     }
 }
 
-/// The hook compiles the program, here as these tests do.
+/// The hook compiles the program, here as these tests do: their sources are those of the clone that pre-commit makes, which
+/// is compiled itself in the long tests only.
 #[test]
 fn pre_commit_runs_the_hook() {
     // Maturin moves the executable out of the target directory, so that two builds of a wheel must not overlap.
@@ -211,12 +212,13 @@ fn pre_commit_runs_the_hook() {
     let mut hook = tool("pre-commit");
     forget_cargo(&mut hook);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let compiled = if is_long() { String::new() } else { format!("--manifest-path {ROOT}/Cargo.toml") };
     let output = hook
         .args(["try-repo", ROOT, "agentcli", "--all-files", "--verbose"])
         .current_dir(project.path(""))
         .env("PRE_COMMIT_HOME", state.path())
         .env("CARGO_TARGET_DIR", target)
-        .env("MATURIN_PEP517_ARGS", AS_BUILT)
+        .env("MATURIN_PEP517_ARGS", format!("{AS_BUILT} {compiled}"))
         .output()
         .unwrap();
     let said = text(&output.stdout);

@@ -125,12 +125,7 @@ fn curl(arguments: &[&str]) -> Option<String> {
 
 /// Builds a fixture on one of the engines, starts it, and runs `check`.
 fn with_image(fixture: &str, check: impl Fn(&Container)) {
-    each_image(fixture, &hosts_for(fixture), check);
-}
-
-/// Builds a fixture on each of these engines, starts it, and runs `check`.
-fn each_image(fixture: &str, hosts: &[String], check: impl Fn(&Container)) {
-    for host in hosts {
+    for host in &hosts_for(fixture) {
         let tag = format!("agentcli-test-{fixture}");
         let built = Copy::of(fixture).build(host, &tag, "");
         assert_eq!(built.code, 0, "{fixture} on {host}: {}{}", built.out, built.err);
@@ -292,7 +287,7 @@ fn values_reach_the_server_unchanged() {
     let config: Value =
         serde_json::from_str(&fs::read_to_string(fixtures("valid").join("quoting/agent.json")).unwrap())
             .unwrap();
-    each_image("quoting", &hosts(), |container| {
+    with_image("quoting", |container| {
         let variable = |name: &str| -> Value {
             let print = format!("import os; print(os.environ[\"{name}\"], end=\"\")");
             serde_json::from_str(&container.shell(&format!("python3 -c '{print}'"))).unwrap()
@@ -483,7 +478,7 @@ fn values_of_env_are_in_no_image() {
     let ignore = fs::read_to_string(project.directory.path().join("Dockerfile.dockerignore")).unwrap();
     let ignore = Ignore::parse(&ignore).unwrap();
     assert!(ignore.excludes("agent.json") && !ignore.excludes("pyproject.toml"));
-    for host in hosts() {
+    for host in hosts_for(TAG) {
         let built = project.build(&host, TAG, "");
         assert_eq!(built.code, 0, "{}{}", built.out, built.err);
         assert_eq!(is_in(&host), (String::new(), false), "agentcli build on {host}");

@@ -32,6 +32,9 @@ pub(crate) struct Host {
     /// Where its deployments are reached.
     #[cfg(feature = "system-tests")]
     proxy: SocketAddr,
+    /// The engine of its containers.
+    #[cfg(feature = "system-tests")]
+    engine: Option<String>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     vocabulary: Vocabulary,
@@ -126,7 +129,7 @@ impl Host {
         let Knobs { options, .. } = Knobs::new(data.path());
         let builds = data.path().join("build");
         let env = EngineEnv { host: Some(engine.to_owned()), ..EngineEnv::default() };
-        Self::serve(data, options, |store| {
+        let mut host = Self::serve(data, options, |store| {
             let databases = Databases::new(None, None, &store.database_key()).unwrap();
             let host = store.host_id().unwrap();
             let options = runner::Options {
@@ -142,7 +145,9 @@ impl Host {
                 server: Default::default(),
             };
             EngineRunner::new(options).unwrap()
-        })
+        });
+        host.engine = Some(engine.to_owned());
+        host
     }
 
     fn serve<R: Runner>(
@@ -172,6 +177,8 @@ impl Host {
             address,
             #[cfg(feature = "system-tests")]
             proxy,
+            #[cfg(feature = "system-tests")]
+            engine: None,
             end: Some(end),
             thread: Some(thread),
             vocabulary,
@@ -279,6 +286,11 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.end();
+        // Only now: while it runs, it may start its databases again.
+        #[cfg(feature = "system-tests")]
+        if let Some(engine) = &self.engine {
+            crate::engine::remove_labelled(engine, &format!("agentcli.host={}", self.id()));
+        }
     }
 }
 

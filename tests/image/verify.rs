@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{Copy, docker, hosts};
-use crate::harness::TestEnv;
+use crate::harness::{TestEnv, is_long};
 
 /// Fixtures whose images have packages of uv and pip. In images of the JavaScript server, the TypeScript loader leaves a
 /// cache in /tmp that differs at times.
@@ -29,6 +29,11 @@ fn a_build_without_a_cache_has_the_same_files() {
         let last: Value = serde_json::from_str(same.out.lines().last().unwrap()).unwrap();
         assert_eq!((&last["event"], &last["image"]), (&json!("verified"), &json!(tag)));
         assert!(last["files"].as_u64().unwrap() > 10_000, "{last}");
+        assert!(!docker(host, &["images"]).contains("agentcli-verify"));
+        // What differs does not depend on the installer.
+        if installer == "pip" && !is_long() {
+            continue;
+        }
 
         fs::write(project.directory.path().join("added.txt"), "").unwrap();
         project.configure(&json!({ "dockerfile_lines": ["ENV ADDED=1"] }));

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{Ended, Project};
-use crate::engine::hosts;
+use crate::engine::hosts_for;
 
 const API: &str = "langgraph-api";
 const REDIS: &str = "langgraph-redis";
@@ -31,7 +31,7 @@ fn assert_changes(up: &Ended, expected: [(&str, &[&str]); 3]) {
 
 #[test]
 fn the_server_reaches_its_databases_and_only_what_changed_is_made_anew() {
-    hosts().iter().for_each(|engine| assert_lives(engine));
+    hosts_for("the server reaches its databases").iter().for_each(|engine| assert_lives(engine));
 }
 
 fn assert_lives(engine: &str) {
