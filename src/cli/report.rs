@@ -55,7 +55,7 @@ pub fn render(format: Format, checked: &[Checked], layout: Layout, deny_warnings
 
 /// The path of a related file, relative to the same directory as the name of `source`.
 fn related_name(source: &Source, related: &Related) -> String {
-    paths::join(&paths::parent(&source.name), &related.path)
+    paths::join(paths::parent(&source.name), &related.path)
 }
 
 /// The message, the related place and the help, each on a line.

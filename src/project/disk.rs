@@ -1,7 +1,7 @@
 //! The compiler's view of the disk: what belongs to the project, and nothing else.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, FileType};
 use std::io::{self, Read as _};
 use std::mem;
@@ -46,9 +46,9 @@ struct Seen {
     /// Until then, the paths outside of the configuration's directory that were taken for the project's, without links.
     outer: Vec<PathBuf>,
     /// Directories of the project, by their absolute path in text, without links.
-    directories: HashMap<PathBuf, PathBuf>,
+    directories: BTreeMap<OsString, PathBuf>,
     /// The files that were read, by their paths without links.
-    read: HashMap<PathBuf, Size>,
+    read: BTreeMap<OsString, Size>,
     /// The size of all of them.
     total: Size,
     /// The files that were not.
@@ -65,7 +65,7 @@ impl Seen {
         }
         self.directories.clear();
         self.refused.clear();
-        self.read.retain(|path, _| path.starts_with(boundary));
+        self.read.retain(|path, _| Path::new(path).starts_with(boundary));
         self.total = self.read.values().fold(Size::default(), |total, size| total + *size);
         false
     }
@@ -201,7 +201,7 @@ impl DiskFiles {
         let (mut text, mut real) = (above.to_owned(), above.to_owned());
         for name in path.strip_prefix(above).unwrap_or(path) {
             text.push(name);
-            let known = self.seen().directories.get(&text).cloned();
+            let known = self.seen().directories.get(text.as_os_str()).cloned();
             if let Some(known) = known {
                 real = known;
                 continue;
@@ -210,7 +210,7 @@ impl DiskFiles {
             if real.symlink_metadata()?.is_symlink() {
                 real = self.follow(&real)?;
             }
-            self.seen().directories.insert(text.clone(), real.clone());
+            self.seen().directories.insert(text.clone().into(), real.clone());
         }
         Ok(real)
     }
@@ -269,12 +269,14 @@ impl DiskFiles {
         }
     }
 
-    /// Reads a file within the limits, even if it grows.
+    /// Reads a file within the limits, as large as it was when it was opened.
     fn take(&self, path: PathBuf, file: fs::File, size: u64, limit: u64) -> Result<Vec<u8>, Unusable> {
         let mut bytes = Vec::new();
         if size <= limit {
             bytes.reserve_exact(usize::try_from(size).unwrap_or_default());
-            file.take(limit + 1).read_to_end(&mut bytes)?;
+            // Files that the system makes up say that they are empty.
+            let end = if size == 0 { limit + 1 } else { size };
+            file.take(end).read_to_end(&mut bytes)?;
         }
         if size > limit || bytes.len() as u64 > limit {
             return Err(Unusable::Refused(Refusal::TooLarge(limit)));
@@ -286,7 +288,7 @@ impl DiskFiles {
     /// Adds a file to those that were read.
     fn count(&self, path: PathBuf, bytes: &[u8]) -> Result<(), Unusable> {
         let mut seen = self.seen();
-        if seen.read.contains_key(&path) {
+        if seen.read.contains_key(path.as_os_str()) {
             return Ok(());
         }
         let size = Size::of(bytes);
@@ -298,7 +300,7 @@ impl DiskFiles {
             return Err(Unusable::Refused(Refusal::TooManyItems(MAX_ITEMS)));
         }
         seen.total = total;
-        seen.read.insert(path, size);
+        seen.read.insert(path.into(), size);
         Ok(())
     }
 

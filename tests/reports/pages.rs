@@ -203,7 +203,7 @@ fn links_lead_somewhere() {
                 continue;
             }
             let directory = paths::parent(page.to_str().unwrap());
-            let target = if path.is_empty() { page.clone() } else { paths::join(&directory, path).into() };
+            let target = if path.is_empty() { page.clone() } else { paths::join(directory, path).into() };
             let exists = Path::new(env!("CARGO_MANIFEST_DIR")).join(&target).exists();
             if !exists || !anchor.is_empty() && !anchors(&target).contains(anchor) {
                 broken.push(format!("{}: {}", page.display(), &found[1]));

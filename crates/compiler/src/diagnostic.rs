@@ -3,7 +3,7 @@
 //! A [`Diagnostic`] points with a JSON Pointer (or, for syntax, with a byte range); offsets become lines and columns only
 //! where it is rendered. The meaning of a code is in its [`Rule`], beside the check that reports it.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 
 /// The severity of a finding. Only an error makes the configuration unusable.
@@ -56,6 +56,9 @@ impl Rule {
     }
 }
 
+/// Number of bytes that most keys of a configuration fit in.
+const KEY_LENGTH: usize = 24;
+
 /// A JSON Pointer (RFC 6901) into the configuration; the empty pointer is the whole document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer(String);
@@ -74,11 +77,17 @@ impl Pointer {
     /// The pointer to `key` (an object's key or an array's index) under this one.
     #[must_use]
     pub fn join(&self, key: impl fmt::Display) -> Self {
-        let mut key = key.to_string();
-        if key.contains(['~', '/']) {
-            key = key.replace('~', "~0").replace('/', "~1");
+        let start = self.0.len() + "/".len();
+        let mut text = String::with_capacity(start + KEY_LENGTH);
+        text.push_str(&self.0);
+        text.push('/');
+        // A string takes everything.
+        write!(text, "{key}").ok();
+        if text[start..].contains(['~', '/']) {
+            let escaped = text[start..].replace('~', "~0").replace('/', "~1");
+            text.replace_range(start.., &escaped);
         }
-        Self([&self.0, "/", &key].concat())
+        Self(text)
     }
 
     /// The pointer to the object or array that holds this one; the root has none.

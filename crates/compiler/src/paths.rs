@@ -6,9 +6,8 @@ const JAVASCRIPT: &[&str] = &[".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".ct
 /// `path` without `.` parts, doubled or trailing slashes and inner `..`; backslashes count as slashes. The
 /// configuration's own directory is `.`.
 pub fn normalize(path: &str) -> String {
-    let is_normal = |part: &str| !matches!(part, "" | "." | "..");
-    if path == "." || !path.contains('\\') && path.split('/').all(is_normal) {
-        return path.to_owned();
+    if let Some(normal) = as_normal(path) {
+        return normal.to_owned();
     }
     let path = path.replace('\\', "/");
     let mut parts: Vec<&str> = Vec::new();
@@ -29,9 +28,20 @@ pub fn normalize(path: &str) -> String {
     }
 }
 
+/// The normal form of `path` where that is a part of it, as of most paths.
+fn as_normal(path: &str) -> Option<&str> {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let is_normal = |part: &str| !matches!(part, "" | "." | "..");
+    (path == "." || !path.contains('\\') && path.split('/').all(is_normal)).then_some(path)
+}
+
 /// `path` below `base`, normalised; an absolute `path` stays as it is.
 pub fn join(base: &str, path: &str) -> String {
-    if base == "." || path.starts_with('/') { normalize(path) } else { normalize(&format!("{base}/{path}")) }
+    if base == "." || path.starts_with('/') {
+        return normalize(path);
+    }
+    let joined = [base, "/", path].concat();
+    if as_normal(&joined) == Some(&*joined) { joined } else { normalize(&joined) }
 }
 
 /// The shortest form of `path`, which is normalised and relative to the directory with these components: `../agent/x` is
@@ -108,11 +118,11 @@ pub fn file_name(path: &str) -> &str {
 }
 
 /// The parent of `path`: everything before the last component, or `.`.
-pub fn parent(path: &str) -> String {
+pub fn parent(path: &str) -> &str {
     match path.rsplit_once('/') {
-        Some(("", _)) => "/".to_owned(),
-        Some((parent, _)) => parent.to_owned(),
-        None => ".".to_owned(),
+        Some(("", _)) => "/",
+        Some((parent, _)) => parent,
+        None => ".",
     }
 }
 

@@ -107,15 +107,15 @@ impl Tree {
             return self.entries_of(path).map(|_| Some(FileKind::Directory));
         }
         let (parent, name) = (paths::parent(path), paths::file_name(path));
-        let entries = match self.directories.known(&parent) {
+        let entries = match self.directories.known(parent) {
             Some(entries) => entries?,
             None if parent == "." => self.entries_of(".")?,
             None if parent.ends_with("..") || parent.starts_with('/') => return None,
-            None => match self.kind(&parent) {
-                Some(FileKind::Directory) => self.entries_of(&parent)?,
+            None => match self.kind(parent) {
+                Some(FileKind::Directory) => self.entries_of(parent)?,
                 Some(FileKind::File) => return Some(None),
                 // It may be refused.
-                None => return self.known_kind(&parent).filter(Option::is_none),
+                None => return self.known_kind(parent).filter(Option::is_none),
             },
         };
         if let Some(entry) = entries.iter().find(|entry| entry.name == name) {

@@ -42,7 +42,7 @@ mod webhooks;
 mod workspace;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
@@ -133,8 +133,8 @@ pub struct Context<'a> {
     removed: &'a BTreeSet<Pointer>,
     found: Vec<Diagnostic>,
     /// The paths of the configuration that cannot be used, normalised: they were reported, and are used by no check.
-    refused_paths: HashSet<String>,
-    modules: HashMap<String, Option<Rc<Module>>>,
+    refused_paths: BTreeSet<String>,
+    modules: BTreeMap<String, Option<Rc<Module>>>,
     variables: OnceCell<Rc<[Variable]>>,
     /// The references to code. Shared, so that a check can report while it iterates.
     references: Rc<[Located]>,
@@ -173,9 +173,9 @@ impl<'a> Context<'a> {
         let Closure { locals: all, archives, refused } = closure;
         let [locals, all_locals] = [locals, all].map(|them| them.into_iter().map(Rc::new).collect());
         let found = Vec::new();
-        let modules = HashMap::new();
+        let modules = BTreeMap::new();
         let (variables, search_path) = (OnceCell::new(), OnceCell::new());
-        let refused_paths = HashSet::new();
+        let refused_paths = BTreeSet::new();
         let mut context = Self {
             document,
             config,

@@ -15,7 +15,8 @@ use crate::tree::Tree;
 /// files that the configuration names, all relative to the configuration's directory. Some of them may not exist.
 pub fn extent(config: &Config, files: &Tree) -> Vec<String> {
     let root = config.source.iter().map(|source| paths::normalize(&source.root));
-    let mut found: Vec<String> = root.chain(named_files(config).map(|file| paths::parent(&file))).collect();
+    let mut found: Vec<String> =
+        root.chain(named_files(config).map(|file| paths::parent(&file).to_owned())).collect();
     let direct = local_dependencies(config.entries(), files);
     let locals = match locked(config, files) {
         Some(locked) => locked.locals,
@@ -48,7 +49,7 @@ fn javascript_packages(config: &Config, files: &Tree) -> Vec<String> {
             [found, passed, excluded].into_iter().flatten().map(|workspace| workspace.root).collect()
         }
         // Another check reports it.
-        Err(unreadable) => vec![paths::parent(&unreadable.path)],
+        Err(unreadable) => vec![paths::parent(&unreadable.path).to_owned()],
     };
     [vec![home], workspaces].concat()
 }

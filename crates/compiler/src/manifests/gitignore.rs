@@ -13,7 +13,7 @@ const MOST_PARENTS: usize = 16;
 /// The .gitignore that decides that git ignores `path`. Only those between the file and the root of its repository count,
 /// the nearest first.
 pub fn ignored_by(path: &str, files: &Tree) -> Option<String> {
-    let mut directory = paths::parent(path);
+    let mut directory = paths::parent(path).to_owned();
     let mut below = paths::file_name(path).to_owned();
     for _ in 0..MOST_PARENTS {
         let file = paths::join(&directory, ".gitignore");

@@ -1,6 +1,6 @@
 //! `requirements.txt`: its logical lines, the files that it includes, and whether it needs the source.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -151,7 +151,7 @@ impl Part {
             Err(why) => (String::new(), Some(Broken::new(0..0, why))),
         };
         let entries = broken.map_or_else(|| Ok(read(&text)), Err);
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         let includes = entries.iter().flatten().filter_map(|entry| included(path, entry));
         let includes = includes.filter(|path| seen.insert(path.clone())).collect();
         Some(Self { path: path.to_owned(), text, entries, includes })
@@ -192,7 +192,7 @@ impl LocalEntry {
             list.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect();
         extras.extend(requirement::extras(name));
         // Installers take paths relative to their working directory, which is mostly that of the file.
-        let beside = paths::join(&paths::parent(path), place);
+        let beside = paths::join(paths::parent(path), place);
         let place = if files.kind(&beside).is_some() { beside } else { paths::normalize(place) };
         let own = if place.starts_with('/') { files.own(&place) } else { None };
         let path = own.unwrap_or_else(|| paths::shortened(&place, &files.directory()));
@@ -203,7 +203,7 @@ impl LocalEntry {
 /// The requirements file of a directory and all existing files that it includes, in the order in which they are read.
 pub fn parts(directory: &str, files: &Tree) -> Vec<Rc<Part>> {
     let mut found = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     let mut open = vec![paths::join(directory, "requirements.txt")];
     while let Some(path) = open.pop() {
         if !seen.insert(path.clone()) {
@@ -224,7 +224,7 @@ pub fn options() -> impl Iterator<Item = &'static str> {
 /// The path of the file that `entry` of the file at `path` includes, unless that is a URL.
 pub fn included(path: &str, entry: &Entry) -> Option<String> {
     let (Kind::Include(other) | Kind::Constraint(other)) = &entry.kind else { return None };
-    (!other.contains(':')).then(|| paths::join(&paths::parent(path), other))
+    (!other.contains(':')).then(|| paths::join(paths::parent(path), other))
 }
 
 /// Reads the content of a requirements file.

@@ -7,7 +7,7 @@ mod invisible;
 mod javascript;
 mod python;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
@@ -285,9 +285,9 @@ struct Names {
     /// The names that importers get, in source order.
     visible: IndexMap<String, Binding>,
     /// The names that are bound but not exported.
-    hidden: HashSet<String>,
+    hidden: BTreeSet<String>,
     /// The names that may be defined or not, depending on what runs.
-    unsure: HashSet<String>,
+    unsure: BTreeSet<String>,
     /// Whether the module may define names that the text does not show.
     open: bool,
     /// The same for every name but `default`.
@@ -295,7 +295,7 @@ struct Names {
     /// Whether a function of the module gives names that it does not bind.
     is_lazy: bool,
     /// The visible names that come from other modules. Python only.
-    imported: HashSet<String>,
+    imported: BTreeSet<String>,
     /// All imports of the module, also those in functions. Python only.
     imports: Vec<Import>,
 }

@@ -69,7 +69,7 @@ pub(super) fn copy_manifests(input: &Input<'_>, manifests: &[String], build: &mu
     let mut directories: IndexMap<String, Vec<String>> = IndexMap::new();
     for manifest in manifests {
         let file = input.layout.in_context(manifest);
-        directories.entry(paths::parent(&file)).or_default().push(file);
+        directories.entry(paths::parent(&file).to_owned()).or_default().push(file);
     }
     for (directory, mut sources) in directories {
         let target = format!("{}/", input.layout.image_path(&directory));

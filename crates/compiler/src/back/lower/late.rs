@@ -26,7 +26,7 @@ impl Late {
         }
         let files: Vec<_> = resolved.files.iter().map(Rc::as_ref).filter(|file| file.is_local()).collect();
         for file in &files {
-            let settings = resolved.uv_settings(&paths::parent(&file.path), input.files);
+            let settings = resolved.uv_settings(paths::parent(&file.path), input.files);
             let mut group = Groups::default();
             group.add(input, settings.as_ref(), ["-r".to_owned(), input.layout.in_image(&file.path)]);
             commands.extend(group.commands(input, tools));

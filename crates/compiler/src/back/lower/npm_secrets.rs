@@ -34,7 +34,7 @@ pub(super) fn files<'a>(input: &'a Input<'_>) -> impl Iterator<Item = &'a String
 /// Those of the root.
 fn at_root<'a>(input: &'a Input<'_>) -> impl Iterator<Item = &'a String> {
     let root = input.resolved.installation.as_ref().map(|installation| installation.root.as_str());
-    files(input).filter(move |file| Some(&*paths::parent(file)) == root)
+    files(input).filter(move |file| Some(paths::parent(file)) == root)
 }
 
 /// The mounts of those files.

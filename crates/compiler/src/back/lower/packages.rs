@@ -95,7 +95,8 @@ fn skeletons(input: &Input<'_>, groups: &Groups, build: &mut Build) -> Vec<Comma
         copy_manifests(input, &archives.collect::<Vec<_>>(), build);
     }
     build.steps[start..].iter_mut().for_each(|step| SKELETONS.1.clone_into(&mut step.why));
-    let mut directories: Vec<String> = placeholders.iter().map(|file| paths::parent(file)).collect();
+    let mut directories: Vec<String> =
+        placeholders.iter().map(|file| paths::parent(file).to_owned()).collect();
     directories.push(server::PROJECT.to_owned());
     directories.sort();
     directories.dedup();

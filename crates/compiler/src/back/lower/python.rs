@@ -135,7 +135,7 @@ fn groups(input: &Input<'_>, build: &mut Build) -> Groups {
         }
     }
     for file in resolved.files.iter().filter(|file| !file.is_local()) {
-        let settings = settings(input, &paths::parent(&file.path), build);
+        let settings = settings(input, paths::parent(&file.path), build);
         match &file.others {
             Some(others) => {
                 for requirement in own_server::without(others, build) {

@@ -114,7 +114,7 @@ impl Tools {
         let check = format!("{list} | grep -qx -e '-e {url}{project}'");
         // The server's own project is built from files that not every image has.
         let files = server::OWN_PACKAGES.iter().map(|&file| file.to_owned()).collect::<Vec<_>>();
-        let directories = files.iter().map(|file| paths::parent(file)).collect();
+        let directories = files.iter().map(|file| paths::parent(file).to_owned()).collect();
         let tools = Self { writes_bytecode: false, ..*self };
         let install = tools.alone(None, ["-e", project].map(str::to_owned).to_vec());
         let commands = vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], files), install];

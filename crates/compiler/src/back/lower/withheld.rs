@@ -60,7 +60,7 @@ impl Search<'_> {
         for _ in 0..MAX_CHAIN {
             let Some((link, target)) = self.input.files.link(&path) else { break };
             let rest = path[link.len()..].to_owned();
-            path = self.relative(&(paths::join(&paths::parent(&link), &target) + &rest));
+            path = self.relative(&(paths::join(paths::parent(&link), &target) + &rest));
         }
         path
     }

@@ -1,6 +1,6 @@
 //! Passwords and tokens in the URLs of dependencies. No message repeats them.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::manifests::MAX_FINDINGS;
@@ -28,7 +28,7 @@ pub(super) fn check(context: &mut Context<'_>) {
             Dependency::Package(_) | Dependency::Local { .. } => {}
         }
     }
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     for local in context.all_locals.clone() {
         check_manifests(context, &Place::Value(entry(local.index)), &local.path, &mut seen);
         if local.is_project()
@@ -51,7 +51,7 @@ pub(super) fn in_file(place: Place, path: &str, masked: &str, part: Range<usize>
 }
 
 /// Checks the pyproject.toml and the requirements files of the directory at `path`, except for those in `seen`.
-fn check_manifests(context: &mut Context<'_>, place: &Place, path: &str, seen: &mut HashSet<String>) {
+fn check_manifests(context: &mut Context<'_>, place: &Place, path: &str, seen: &mut BTreeSet<String>) {
     let requirements = requirements_txt::parts(path, context.files)
         .into_iter()
         .map(|part| (part.path.clone(), part.text.clone()));

@@ -51,7 +51,7 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     let place = Place::Value(entry(local.index));
     let is_manifest = MANIFESTS.contains(&paths::file_name(path));
     if *found == Some(FileKind::File) || (found.is_none() && is_manifest) {
-        let directory = written(&paths::parent(path));
+        let directory = written(paths::parent(path));
         let message = format!("`{}` is a file, not a directory", written(path));
         if found.is_some() && context.locals.iter().any(|other| other.path == paths::parent(path)) {
             let message = format!("{message}, and `{directory}` is already in the list");
@@ -89,7 +89,7 @@ fn check_link(files: &Tree, place: &Place, path: &str) -> Option<Diagnostic> {
         format!("`{}` is reached by `{}`, a symbolic link to `{target}`", written(path), written(&link))
     };
     let rest = paths::below(path, &link).unwrap_or(".");
-    let real = paths::join(&paths::join(&paths::parent(&link), &target), rest);
+    let real = paths::join(&paths::join(paths::parent(&link), &target), rest);
     let help = if target.starts_with('/') {
         "write its target, as a path relative to the configuration's directory".to_owned()
     } else {
@@ -100,11 +100,11 @@ fn check_link(files: &Tree, place: &Place, path: &str) -> Option<Diagnostic> {
 
 fn not_found(files: &Tree, place: Place, path: &str) -> Diagnostic {
     let parent = paths::parent(path);
-    let entries = files.list(&parent);
+    let entries = files.list(parent);
     let near = similar(paths::file_name(path), entries.iter().map(|(name, _)| name.as_str()));
     let message = format!("there is no directory `{}`", written(path));
     let diagnostic = Diagnostic::new(&DEPENDENCY_NOT_FOUND, place, message);
-    let Some(near) = near.map(|name| written(&paths::join(&parent, name))) else {
+    let Some(near) = near.map(|name| written(&paths::join(parent, name))) else {
         return diagnostic.help(
             "paths are relative to the configuration's directory; a package is written as its name only",
         );

@@ -1,6 +1,6 @@
 //! `dependencies`: entries that are duplicate or ambiguous.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::{Context, entry, written};
 use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Rule, Severity};
@@ -13,7 +13,7 @@ use crate::paths;
 pub(super) const RULES: &[&Rule] = &[&AMBIGUOUS_DEPENDENCY, &DUPLICATE_DEPENDENCY];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let (mut seen, mut texts) = (HashSet::new(), HashSet::new());
+    let (mut seen, mut texts) = (BTreeSet::new(), BTreeSet::new());
     for (index, text) in context.config.entries() {
         let dependency = classify(text, context.files);
         if let Some(diagnostic) = check_ambiguous(context, index, text, &dependency) {

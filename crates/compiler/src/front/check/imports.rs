@@ -193,10 +193,10 @@ fn has_usable_dependencies(context: &Context<'_>) -> bool {
 /// The directory of `file` and those above it, as far as that of the configuration.
 fn ancestors(file: &str) -> Vec<String> {
     let mut around = paths::parent(file);
-    let mut ancestors = vec![around.clone()];
+    let mut ancestors = vec![around.to_owned()];
     while around != "." && !around.ends_with("..") {
-        around = paths::parent(&around);
-        ancestors.push(around.clone());
+        around = paths::parent(around);
+        ancestors.push(around.to_owned());
     }
     ancestors
 }

@@ -1,6 +1,6 @@
 //! The files of dotted Python modules, as far as they can be found without an interpreter.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::Context;
 use crate::files::Files;
@@ -106,12 +106,12 @@ fn search_path(context: &Context<'_>) -> SearchPath {
     let own = if is_package { files.directory().pop() } else { None };
     let roots = directories.into_iter().flat_map(|local| {
         let flat = local.kind == LocalKind::Flat && local.path != ".";
-        let parent = flat.then(|| paths::parent(&local.path));
+        let parent = flat.then(|| paths::parent(&local.path).to_owned());
         ROOTS.iter().map(move |root| paths::join(&local.path, root)).chain(parent)
     });
     // The working directory of the server is on the path, too.
     let roots = roots.chain([".".to_owned()]).filter(|root| files.is_directory(root));
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     let roots = roots.filter(|root| seen.insert(root.clone())).collect();
     SearchPath { roots, own }
 }

@@ -170,7 +170,7 @@ fn check_package_json(context: &Context<'_>) -> Option<Diagnostic> {
     let has_manifest =
         |directory: &String| context.files.is_file(&paths::join(directory, package_json::NAME));
     let (id, reference) = context.config.graphs.iter().find(|(_, it)| paths::is_javascript(it))?;
-    let start = paths::parent(&paths::normalize(reference));
+    let start = paths::parent(&paths::normalize(reference)).to_owned();
     let levels = start.split('/').count();
     let above = iter::successors(Some(start), |directory| Some(paths::join(directory, "..")));
     let directory = written(&above.take(levels).find(has_manifest)?);

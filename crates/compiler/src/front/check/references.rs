@@ -173,15 +173,15 @@ fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagn
     // A file that was given instead of its directory is reported by another check.
     let meant = context.all_locals.iter().map(|local| match local.found {
         Some(FileKind::File) => paths::parent(&local.path),
-        _ => local.path.clone(),
+        _ => &local.path,
     });
-    let project = (!python).then(|| ".".to_owned());
+    let project = (!python).then_some(".");
     let known = match context.config.source {
         // Another check reports a lock file that cannot be used.
         Some(_) => !context.locals.is_empty(),
         None => !context.is_removed("/dependencies") && (!python || has_dependencies(context)),
     };
-    if !known || meant.chain(project).any(|directory| paths::lies_in(path, &directory)) {
+    if !known || meant.chain(project).any(|directory| paths::lies_in(path, directory)) {
         return None;
     }
     if context.config.source.is_some() {

@@ -2,7 +2,7 @@
 
 mod commonjs;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use oxc_allocator::Allocator;
@@ -70,7 +70,7 @@ fn is_too_deep(text: &str) -> bool {
 struct Module {
     names: Names,
     /// The names that the TypeScript compiler erases: types, and imports of types.
-    types: HashSet<String>,
+    types: BTreeSet<String>,
     /// The kinds and places of values that never change.
     constants: HashMap<String, (Kind, Span)>,
 }

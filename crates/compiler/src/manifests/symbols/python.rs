@@ -9,7 +9,7 @@ use ruff_python_ast::{
 };
 use ruff_python_parser::{Mode, ParseOptions};
 use ruff_text_size::{Ranged, TextRange};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::{Broken, Import, Kind, Names, Parsed, fragment};
 
@@ -74,7 +74,7 @@ fn imported(statement: &Stmt) -> Vec<Import> {
 #[derive(Default)]
 struct Scope {
     names: Names,
-    deleted: HashSet<String>,
+    deleted: BTreeSet<String>,
     /// Number of functions, classes and the like around the current node, whose names are not those of the module.
     depth: usize,
     /// Number of nodes around the current one in which `__name__` is harmless.

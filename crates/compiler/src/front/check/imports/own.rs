@@ -102,7 +102,7 @@ impl<'a> OwnModules<'a> {
 
     fn relative(&self, context: &mut Context<'_>, path: &str, import: &Import) -> Option<Absent> {
         let up = "../".repeat(import.level - 1);
-        let mut directory = paths::normalize(&paths::join(&paths::parent(path), &up));
+        let mut directory = paths::normalize(&paths::join(paths::parent(path), &up));
         let mut parts = import.module.split('.').filter(|part| !part.is_empty()).peekable();
         while let Some(part) = parts.next() {
             let [file, package] = modules::files_of(&directory, part);
@@ -190,7 +190,7 @@ fn confirmed(context: &mut Context<'_>, reached: &[Reached]) -> BTreeSet<String>
 /// Whether something beside `file` may be imported instead of it: a compiled module, or a package of the same name.
 fn has_other(context: &Context<'_>, file: &str) -> bool {
     let Some(stem) = paths::file_name(file).strip_suffix(".py") else { return true };
-    let entries = context.files.list(&paths::parent(file));
+    let entries = context.files.list(paths::parent(file));
     let is_other = |name: &str| {
         let rest = name.strip_prefix(stem).filter(|rest| rest.is_empty() || rest.starts_with('.'));
         rest.is_some_and(|rest| ![".py", ".pyi"].contains(&rest))

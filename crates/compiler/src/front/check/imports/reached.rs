@@ -1,6 +1,6 @@
 //! The Python files that the server loads: those that the configuration names, and those of the project that they import.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::files::Files;
@@ -22,7 +22,7 @@ pub(in crate::front::check) struct Reached {
 /// All such files, the named ones first. An import is followed only if one file can be meant.
 pub(in crate::front::check) fn find(context: &mut Context<'_>) -> Vec<Reached> {
     let mut found = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     for located in context.references.clone().iter() {
         let path = match located.parse() {
             Ok(Reference::File { path, .. }) => Some(path),
@@ -51,7 +51,7 @@ fn add(
     context: &mut Context<'_>,
     located: &Located,
     path: Option<String>,
-    seen: &mut HashSet<String>,
+    seen: &mut BTreeSet<String>,
     found: &mut Vec<Reached>,
 ) {
     let Some(path) = path.filter(|path| Language::of(path) == Some(Language::Python)) else { return };
@@ -69,7 +69,7 @@ pub(super) fn loaded(context: &Context<'_>, path: &str, import: &Import) -> Vec<
         return modules.iter().filter_map(|module| modules::resolve_only(context, module)).collect();
     }
     let modules = import.loaded().into_iter();
-    let package = paths::join(&paths::parent(path), &"../".repeat(import.level - 1));
+    let package = paths::join(paths::parent(path), &"../".repeat(import.level - 1));
     let files = modules.flat_map(|module| modules::files_of(&package, &module));
     files.filter(|file| context.files.is_file(file)).collect()
 }

@@ -52,7 +52,7 @@ impl<'a> SearchPath<'a> {
             let installed = package::installed_packages(local, context.files)?;
             // Those with a dot lie in another package, or in the directory of their namespace.
             let outer = installed.iter().filter(|(name, _)| !name.contains('.'));
-            roots.extend(outer.map(|(_, directory)| paths::parent(directory)));
+            roots.extend(outer.map(|(_, directory)| paths::parent(directory).to_owned()));
             packages.extend(installed);
         }
         Some(Self { roots, packages, requirements })

@@ -23,16 +23,16 @@ pub(super) fn home(context: &Context<'_>, path: &str) -> String {
     let inside = paths::lies_in(path, ".");
     let mut directory = paths::parent(path);
     loop {
-        if MANIFESTS.iter().any(|name| context.files.is_file(&paths::join(&directory, name))) {
-            return directory;
+        if MANIFESTS.iter().any(|name| context.files.is_file(&paths::join(directory, name))) {
+            return directory.to_owned();
         }
         let end = directory == "." || directory == "/" || directory.split('/').all(|part| part == "..");
         if end {
             break;
         }
-        directory = paths::parent(&directory);
+        directory = paths::parent(directory);
     }
-    if inside { ".".to_owned() } else { paths::parent(path) }
+    if inside { "." } else { paths::parent(path) }.to_owned()
 }
 
 /// The same file under another ending, or as a package's `__init__.py`.

@@ -1,6 +1,6 @@
 //! Calls of imported functions at the top level of a Python module.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
@@ -23,8 +23,8 @@ pub(super) fn read(suite: &[Stmt], names: &Names) -> Vec<Call> {
 }
 
 /// The dotted names of the functions that are imported under names which nothing else binds.
-fn functions<'a>(suite: &'a [Stmt], names: &Names) -> HashMap<&'a str, String> {
-    let mut found = HashMap::new();
+fn functions<'a>(suite: &'a [Stmt], names: &Names) -> BTreeMap<&'a str, String> {
+    let mut found = BTreeMap::new();
     for import in suite.iter().filter_map(Stmt::as_import_from_stmt).filter(|import| import.level == 0) {
         let Some(module) = &import.module else { continue };
         for alias in &import.names {
@@ -38,7 +38,7 @@ fn functions<'a>(suite: &'a [Stmt], names: &Names) -> HashMap<&'a str, String> {
 }
 
 struct Reader<'a> {
-    functions: HashMap<&'a str, String>,
+    functions: BTreeMap<&'a str, String>,
     found: Vec<Call>,
 }
 
