@@ -195,8 +195,8 @@ fn gitlab_example_writes_both_reports() {
     }
 }
 
-/// The hook compiles the program, here as these tests do: their sources are those of the clone that pre-commit makes, which
-/// is compiled itself in the long tests only.
+/// The hook compiles the program. Here it takes the sources of these tests, which are compiled; in the long tests, those of
+/// the clone that pre-commit makes.
 #[test]
 fn pre_commit_runs_the_hook() {
     // Maturin moves the executable out of the target directory, so that two builds of a wheel must not overlap.
@@ -212,7 +212,7 @@ fn pre_commit_runs_the_hook() {
     let mut hook = tool("pre-commit");
     forget_cargo(&mut hook);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let compiled = if is_long() { String::new() } else { format!("--manifest-path {ROOT}/Cargo.toml") };
+    let compiled = if is_long() { String::new() } else { format!("--manifest-path '{ROOT}/Cargo.toml'") };
     let output = hook
         .args(["try-repo", ROOT, "agentcli", "--all-files", "--verbose"])
         .current_dir(project.path(""))

@@ -36,7 +36,7 @@ pub struct DiskFiles {
     seen: Mutex<Seen>,
 }
 
-/// What was found so far.
+/// What was found so far. The keys are text, since a comparison of paths takes them apart.
 #[derive(Debug, Default)]
 struct Seen {
     /// The directory that has all that belongs to the project.
@@ -269,14 +269,12 @@ impl DiskFiles {
         }
     }
 
-    /// Reads a file within the limits, as large as it was when it was opened.
+    /// Reads a file within the limits, even if it grows.
     fn take(&self, path: PathBuf, file: fs::File, size: u64, limit: u64) -> Result<Vec<u8>, Unusable> {
         let mut bytes = Vec::new();
         if size <= limit {
             bytes.reserve_exact(usize::try_from(size).unwrap_or_default());
-            // Files that the system makes up say that they are empty.
-            let end = if size == 0 { limit + 1 } else { size };
-            file.take(end).read_to_end(&mut bytes)?;
+            file.take(limit + 1).read_to_end(&mut bytes)?;
         }
         if size > limit || bytes.len() as u64 > limit {
             return Err(Unusable::Refused(Refusal::TooLarge(limit)));

@@ -396,6 +396,8 @@ fn archive_is_deployed_answers_at_its_host_and_is_rolled_back() {
     let engine = hosts().remove(0);
     let host = Host::on_engine(&engine);
     let own = OwnHost { engine: engine.clone(), id: host.id(), directory: TempDir::new().unwrap() };
+    // The last one is dropped first: while the host runs, it may start its databases again.
+    let (own, host) = (own, host);
     let project = TempDir::new().unwrap();
     crate::harness::copy(&fixtures("databases"), project.path());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -32,9 +32,6 @@ pub(crate) struct Host {
     /// Where its deployments are reached.
     #[cfg(feature = "system-tests")]
     proxy: SocketAddr,
-    /// The engine of its containers.
-    #[cfg(feature = "system-tests")]
-    engine: Option<String>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     vocabulary: Vocabulary,
@@ -129,7 +126,7 @@ impl Host {
         let Knobs { options, .. } = Knobs::new(data.path());
         let builds = data.path().join("build");
         let env = EngineEnv { host: Some(engine.to_owned()), ..EngineEnv::default() };
-        let mut host = Self::serve(data, options, |store| {
+        Self::serve(data, options, |store| {
             let databases = Databases::new(None, None, &store.database_key()).unwrap();
             let host = store.host_id().unwrap();
             let options = runner::Options {
@@ -145,9 +142,7 @@ impl Host {
                 server: Default::default(),
             };
             EngineRunner::new(options).unwrap()
-        });
-        host.engine = Some(engine.to_owned());
-        host
+        })
     }
 
     fn serve<R: Runner>(
@@ -177,8 +172,6 @@ impl Host {
             address,
             #[cfg(feature = "system-tests")]
             proxy,
-            #[cfg(feature = "system-tests")]
-            engine: None,
             end: Some(end),
             thread: Some(thread),
             vocabulary,
@@ -269,7 +262,8 @@ impl Host {
         std::mem::replace(&mut self.data, TempDir::new().unwrap())
     }
 
-    fn end(&mut self) {
+    /// Ends it, and leaves what it made.
+    pub(crate) fn end(&mut self) {
         drop(self.end.take());
         let Some(thread) = self.thread.take() else { return };
         let deadline = Instant::now() + PATIENCE;
@@ -286,11 +280,6 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.end();
-        // Only now: while it runs, it may start its databases again.
-        #[cfg(feature = "system-tests")]
-        if let Some(engine) = &self.engine {
-            crate::engine::remove_labelled(engine, &format!("agentcli.host={}", self.id()));
-        }
     }
 }
 

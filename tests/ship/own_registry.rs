@@ -50,6 +50,8 @@ impl OnEngine {
 
 impl Drop for OnEngine {
     fn drop(&mut self) {
+        // While it runs, it may start its databases again.
+        self.host.end();
         remove_labelled(&self.engine, &format!("agentcli.host={}", self.host.id()));
         for image in self.images() {
             let tag = image.split_once('@').map_or(&*image, |(tag, _)| tag);

@@ -81,7 +81,7 @@ impl Pointer {
         let mut text = String::with_capacity(start + KEY_LENGTH);
         text.push_str(&self.0);
         text.push('/');
-        // A string takes everything.
+        // Writing to a string cannot fail.
         write!(text, "{key}").ok();
         if text[start..].contains(['~', '/']) {
             let escaped = text[start..].replace('~', "~0").replace('/', "~1");

@@ -6,8 +6,9 @@ const JAVASCRIPT: &[&str] = &[".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".ct
 /// `path` without `.` parts, doubled or trailing slashes and inner `..`; backslashes count as slashes. The
 /// configuration's own directory is `.`.
 pub fn normalize(path: &str) -> String {
-    if let Some(normal) = as_normal(path) {
-        return normal.to_owned();
+    let inner = path.strip_prefix("./").unwrap_or(path);
+    if inner == "." || is_normal(inner) {
+        return inner.to_owned();
     }
     let path = path.replace('\\', "/");
     let mut parts: Vec<&str> = Vec::new();
@@ -28,11 +29,9 @@ pub fn normalize(path: &str) -> String {
     }
 }
 
-/// The normal form of `path` where that is a part of it, as of most paths.
-fn as_normal(path: &str) -> Option<&str> {
-    let path = path.strip_prefix("./").unwrap_or(path);
-    let is_normal = |part: &str| !matches!(part, "" | "." | "..");
-    (path == "." || !path.contains('\\') && path.split('/').all(is_normal)).then_some(path)
+/// Whether `path` consists of names alone, as most do. Such a path is its own normal form.
+fn is_normal(path: &str) -> bool {
+    !path.contains('\\') && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// `path` below `base`, normalised; an absolute `path` stays as it is.
@@ -41,7 +40,7 @@ pub fn join(base: &str, path: &str) -> String {
         return normalize(path);
     }
     let joined = [base, "/", path].concat();
-    if as_normal(&joined) == Some(&*joined) { joined } else { normalize(&joined) }
+    if is_normal(&joined) { joined } else { normalize(&joined) }
 }
 
 /// The shortest form of `path`, which is normalised and relative to the directory with these components: `../agent/x` is
@@ -148,6 +147,13 @@ mod tests {
             (".", "."),
             ("", "."),
             ("./a//b/", "a/b"),
+            ("./a/b", "a/b"),
+            ("././a", "a"),
+            (".//a", "a"),
+            ("./.", "."),
+            ("./..", ".."),
+            ("//", "/"),
+            ("./a\\b", "a/b"),
             ("a/../b", "b"),
             ("../x", "../x"),
             ("../../x/..", "../.."),
@@ -155,6 +161,22 @@ mod tests {
             ("/a/./b", "/a/b"),
         ] {
             assert_eq!(normalize(path), normal, "{path}");
+        }
+    }
+
+    #[test]
+    fn joined_paths() {
+        for (base, path, joined) in [
+            (".", "./a", "a"),
+            ("a", "b/c", "a/b/c"),
+            ("a", "./b", "a/b"),
+            ("a/b", "../c", "a/c"),
+            ("a", "b\\c", "a/b/c"),
+            ("..", "a", "../a"),
+            ("a", "", "a"),
+            ("a", "/b", "/b"),
+        ] {
+            assert_eq!(join(base, path), joined, "{base} {path}");
         }
     }
 

@@ -191,12 +191,12 @@ fn has_usable_dependencies(context: &Context<'_>) -> bool {
 }
 
 /// The directory of `file` and those above it, as far as that of the configuration.
-fn ancestors(file: &str) -> Vec<String> {
+fn ancestors(file: &str) -> Vec<&str> {
     let mut around = paths::parent(file);
-    let mut ancestors = vec![around.to_owned()];
+    let mut ancestors = vec![around];
     while around != "." && !around.ends_with("..") {
         around = paths::parent(around);
-        ancestors.push(around.to_owned());
+        ancestors.push(around);
     }
     ancestors
 }

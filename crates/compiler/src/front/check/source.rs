@@ -230,18 +230,19 @@ fn check_manifest(
     directory: &str,
 ) -> Option<Diagnostic> {
     let path = paths::join(&workspace.path(directory), "pyproject.toml");
+    let home = paths::parent(&path);
     let (lock, shown) = (written(&lock_file(source)), written(&path));
     let diagnostic = |message: String| Diagnostic::new(&OUTDATED_LOCK, place("root"), message);
-    let manifest = match Pyproject::read(paths::parent(&path), context.files) {
+    let manifest = match Pyproject::read(home, context.files) {
         Pyproject::Manifest(manifest) => manifest,
         // Another check reports it.
         Pyproject::Broken(_) => return None,
-        Pyproject::Absent if context.files.is_directory(paths::parent(&path)) => return None,
+        Pyproject::Absent if context.files.is_directory(home) => return None,
         Pyproject::Absent => {
             let message = format!(
                 "`{lock}` has the package `{}` in `{}`, which does not exist",
                 package.name,
-                written(paths::parent(&path))
+                written(home)
             );
             return Some(diagnostic(message).help(lock_again(source)));
         }

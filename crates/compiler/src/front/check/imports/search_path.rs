@@ -69,10 +69,10 @@ impl<'a> SearchPath<'a> {
     ) -> Option<Diagnostic> {
         let name = import.first();
         let directory = ancestors(path).into_iter().find(|directory| has(context, directory, name))?;
-        if self.finds(context, name) || !is_meant(context, &directory, import) {
+        if self.finds(context, name) || !is_meant(context, directory, import) {
             return None;
         }
-        Some(self.report(located, path, module, import, &directory))
+        Some(self.report(located, path, module, import, directory))
     }
 
     /// Reports the import of a file below the configuration by the names of the directories above it.
