@@ -36,7 +36,7 @@ pub struct DiskFiles {
     seen: Mutex<Seen>,
 }
 
-/// What was found so far. The keys are text, since a comparison of paths takes them apart.
+/// Everything found so far. Keys are plain strings: comparing paths would parse both of them each time.
 #[derive(Debug, Default)]
 struct Seen {
     /// The directory that has all that belongs to the project.

@@ -30,7 +30,7 @@ fn a_build_without_a_cache_has_the_same_files() {
         assert_eq!((&last["event"], &last["image"]), (&json!("verified"), &json!(tag)));
         assert!(last["files"].as_u64().unwrap() > 10_000, "{last}");
         assert!(!docker(host, &["images"]).contains("agentcli-verify"));
-        // What differs does not depend on the installer.
+        // The report of differences is the same for both installers.
         if installer == "pip" && !is_long() {
             continue;
         }

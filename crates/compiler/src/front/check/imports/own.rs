@@ -102,7 +102,7 @@ impl<'a> OwnModules<'a> {
 
     fn relative(&self, context: &mut Context<'_>, path: &str, import: &Import) -> Option<Absent> {
         let up = "../".repeat(import.level - 1);
-        let mut directory = paths::normalize(&paths::join(paths::parent(path), &up));
+        let mut directory = paths::join(paths::parent(path), &up);
         let mut parts = import.module.split('.').filter(|part| !part.is_empty()).peekable();
         while let Some(part) = parts.next() {
             let [file, package] = modules::files_of(&directory, part);
