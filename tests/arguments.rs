@@ -164,6 +164,54 @@ fn a_changed_option_is_not_reported_as_a_changed_configuration() {
 }
 
 #[test]
+fn the_files_of_a_server_are_written_beside_the_dockerfile_that_copies_them() {
+    let env = TestEnv::project().file("taken/Dockerfile.server/notes.txt", "").file("deploy/a.txt", "");
+    let run = env.run("dockerfile deploy/Dockerfile --server pg");
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "DOCKER_BUILDKIT=1 docker build -f deploy/Dockerfile -t agent .\n")
+    );
+    assert!(run.err.ends_with("wrote deploy/Dockerfile.server\n"), "{}", run.err);
+    let text = std::fs::read_to_string(env.path("deploy/Dockerfile")).unwrap();
+    assert!(text.contains("\nCOPY deploy/Dockerfile.server/ /api/\n"), "{text}");
+    assert_eq!(env.run("dockerfile deploy/Dockerfile --server pg --check").code, 0);
+
+    let migrate = env.path("deploy/Dockerfile.server/migrate.py");
+    std::fs::write(&migrate, "# edited\n").unwrap();
+    let stale = env.run("dockerfile deploy/Dockerfile --server pg --check");
+    assert!(
+        stale.code == 1 && stale.err.contains("`deploy/Dockerfile.server/migrate.py` is out of date"),
+        "{}",
+        stale.err
+    );
+    assert_eq!(env.run("dockerfile deploy/Dockerfile --server pg").code, 0);
+    assert_ne!(std::fs::read_to_string(&migrate).unwrap(), "# edited\n");
+    std::fs::remove_file(&migrate).unwrap();
+    let stale = env.run("dockerfile deploy/Dockerfile --server pg --check");
+    assert!(
+        stale.code == 1 && stale.err.contains("`deploy/Dockerfile.server/migrate.py` does not exist"),
+        "{}",
+        stale.err
+    );
+
+    let taken = env.run("dockerfile taken/Dockerfile --server memory");
+    assert!(
+        taken.code == 2
+            && taken.err.contains("`taken/Dockerfile.server` is there and was not written by agentcli")
+    );
+    assert!(!env.path("taken/Dockerfile").exists());
+    let outside = env.run("dockerfile ../Dockerfile --server memory");
+    assert!(outside.code == 2 && outside.err.contains("outside of the build context"), "{}", outside.err);
+
+    let printed = env.run("dockerfile - --server memory");
+    let note = "copies the server from `Dockerfile.server/`; `agentcli dockerfile Dockerfile` writes both";
+    assert!(printed.code == 0 && printed.err.contains(note), "{}", printed.err);
+    assert!(!env.path("Dockerfile.server").exists());
+    assert_eq!(env.run("compose compose.yaml --server memory").code, 0);
+    assert!(env.path("compose.Dockerfile.server/serve.py").is_file());
+}
+
+#[test]
 fn options_of_the_existing_tool_are_accepted_or_refused_with_the_reason() {
     let project = TestEnv::project();
     assert_eq!(project.run("dockerfile - --engine-runtime-mode combined_queue_worker").code, 0);

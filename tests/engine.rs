@@ -71,7 +71,8 @@ pub(crate) fn request(root: &Path, dockerfile: &str) -> BuildRequest {
     }
 }
 
-fn build(host: &str, request: BuildRequest) -> (Result<Built, Error>, Vec<BuildEvent>) {
+/// Builds an image.
+pub(crate) fn build(host: &str, request: BuildRequest) -> (Result<Built, Error>, Vec<BuildEvent>) {
     let mut events = Vec::new();
     let built = wait(async {
         let engine = Engine::connect(&env(host)).await.unwrap();

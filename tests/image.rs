@@ -28,7 +28,7 @@ use agentcli::compiler::manifests::dockerignore::Ignore;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::engine::{BASE, docker, hosts, hosts_for, output_in};
+use crate::engine::{self, BASE, docker, hosts, hosts_for, output_in};
 use crate::harness::{Output, TestEnv, copy, fixtures, until};
 use crate::registry::Registry;
 
@@ -455,6 +455,35 @@ fn a_failing_step_names_its_last_lines_and_its_key() {
         for part in ["the-last-line", "exited with code 7", "/dockerfile_lines", "agent.json:1:"] {
             assert!(built.err.contains(part), "{part} is missing in:\n{}", built.err);
         }
+    }
+}
+
+/// The files of the server are sent by `build`, and copied from beside a written Dockerfile.
+#[test]
+fn a_server_without_a_key_is_the_same_by_the_written_dockerfile() {
+    const TAGS: [&str; 2] = ["agentcli-test-server-built", "agentcli-test-server-written"];
+    let project = Copy::of("hello");
+    let files = "cd / && find api deps usr/local -type f ! -path '*/.agentcli/*' ! -name 'Dockerfile*' ! -name '*.pyc' \
+                 -exec sha256sum {} + | sort -k 2";
+    for host in hosts() {
+        let built = project.build(&host, TAGS[0], "--server memory");
+        assert_eq!(built.code, 0, "{}{}", built.out, built.err);
+        let run = TestEnv::inside(project.directory.path()).run("dockerfile Dockerfile --server memory");
+        assert_eq!(run.code, 0, "{}", run.err);
+        let read = |name: &str| fs::read_to_string(project.directory.path().join(name)).unwrap();
+        let mut written = engine::request(project.directory.path(), &read("Dockerfile"));
+        written.context.ignore = Ignore::parse(&read("Dockerfile.dockerignore")).unwrap();
+        written.tags = vec![TAGS[1].to_owned()];
+        engine::build(&host, written).0.unwrap();
+        let [one, other] = TAGS.map(|tag| output_in(&host, &[tag], &["sh", "-c", files]));
+        assert!(
+            one.contains("  api/serve.py\n") && one.contains("  deps/app/Dockerfile.server/serve.py\n"),
+            "{one}"
+        );
+        assert_eq!(one, other);
+        fs::remove_dir_all(project.directory.path().join("Dockerfile.server")).unwrap();
+        fs::remove_file(project.directory.path().join("Dockerfile")).unwrap();
+        fs::remove_file(project.directory.path().join("Dockerfile.dockerignore")).unwrap();
     }
 }
 

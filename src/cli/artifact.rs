@@ -15,6 +15,34 @@ pub(super) struct Artifact {
     pub(super) path: PathBuf,
     /// The whole of it.
     pub(super) text: String,
+    /// The README of its directory, which has the heading of a generated file for all of them; none if this file has it.
+    pub(super) readme: Option<PathBuf>,
+}
+
+impl Artifact {
+    /// A file with a heading.
+    pub(super) fn new(path: PathBuf, text: String) -> Self {
+        Self { path, text, readme: None }
+    }
+
+    /// Whether agentcli wrote the file that is there.
+    fn is_ours(&self, env: &Env) -> bool {
+        let marked = env.directory.join(self.readme.as_ref().unwrap_or(&self.path));
+        project::regular_text(&marked).is_some_and(|text| text.starts_with(MARK))
+    }
+
+    /// Itself, or the directory that belongs to agentcli as a whole.
+    fn claimed(&self) -> &Path {
+        self.readme.as_ref().and_then(|readme| readme.parent()).unwrap_or(&self.path)
+    }
+
+    fn write(&self, env: &Env) -> Result<(), project::Error> {
+        let path = env.directory.join(&self.path);
+        match self.readme {
+            None => project::write_atomically(&path, self.text.as_bytes()),
+            Some(_) => project::write_in_directory(&path, self.text.as_bytes()),
+        }
+    }
 }
 
 /// The options of the commands that write files.
@@ -63,9 +91,9 @@ impl SaveOptions {
         for artifact in artifacts {
             check_path(env, planned, artifact, self.force)?;
         }
-        for artifact in artifacts {
-            project::write_atomically(&env.directory.join(&artifact.path), artifact.text.as_bytes())?;
-            env.print(&format!("wrote {}", artifact.path.display()));
+        for written in artifacts.chunk_by(|one, other| one.claimed() == other.claimed()) {
+            written.iter().try_for_each(|artifact| artifact.write(env))?;
+            env.print(&format!("wrote {}", written[0].claimed().display()));
         }
         Ok(env.out.line(next)?)
     }
@@ -73,16 +101,15 @@ impl SaveOptions {
 
 /// Refuses to overwrite the configuration, and unless it is forced, files that agentcli did not write.
 fn check_path(env: &Env, planned: &Planned, artifact: &Artifact, is_forced: bool) -> Result<(), Error> {
-    let (path, shown) = (env.directory.join(&artifact.path), artifact.path.display());
+    let (path, shown) = (env.directory.join(artifact.claimed()), artifact.claimed().display());
     let real = |path: &Path| path.canonicalize().ok();
     let source = real(&env.directory.join(&planned.project.path));
     if source.is_some() && real(&path) == source {
         let message = format!("`{shown}` is the configuration itself");
         return Err(Error::usage(message, "name another path to write to"));
     }
-    let is_ours = || project::regular_text(&path).is_some_and(|text| text.starts_with(MARK));
     // A link may lead to a place where nothing is yet.
-    if !is_forced && path.symlink_metadata().is_ok() && !is_ours() {
+    if !is_forced && path.symlink_metadata().is_ok() && !artifact.is_ours(env) {
         let message = format!("`{shown}` is there and was not written by agentcli");
         return Err(Error::usage(message, "name another path, or add --force to overwrite it"));
     }
@@ -96,7 +123,10 @@ fn check(env: &Env, plan: &Plan, artifacts: &[Artifact], others: &str) -> Result
         let message = match project::regular_text(&env.directory.join(&artifact.path)) {
             None => format!("`{path}` does not exist"),
             Some(text) if text == artifact.text => continue,
-            Some(text) if !text.starts_with(MARK) => format!("`{path}` was not written by agentcli"),
+            Some(_) if !artifact.is_ours(env) => format!("`{path}` was not written by agentcli"),
+            Some(_) if artifact.readme.is_some() => {
+                format!("`{path}` is out of date: it was edited, or this version of agentcli has another one")
+            }
             Some(text) if heading::is_made_from(&text, plan) => {
                 format!("`{path}` is out of date: {others} changed")
             }

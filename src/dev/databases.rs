@@ -27,8 +27,8 @@ pub(super) fn write_files(session: &Session) -> Result<(), Error> {
     let Some(installation) = session.plan.server.product.with_databases() else { return Ok(()) };
     let directory = files(&session.directory);
     hidden_directory(&directory)?;
-    for (path, text) in installation.files {
-        project::write_atomically(&directory.join(file_name(path)), text.as_bytes())?;
+    for (name, text) in installation.files {
+        project::write_atomically(&directory.join(name), text.as_bytes())?;
     }
     let overrides = installation.own.join("\n");
     Ok(project::write_atomically(&installer::overrides(&session.directory), overrides.as_bytes())?)

@@ -7,7 +7,7 @@ use super::request::{BuildRequest, Settings};
 use crate::compiler::back::emit::dockerfile;
 use crate::compiler::back::plan::{Action, Mount, Plan, Step};
 use crate::compiler::manifests::dockerfile::{Instruction, instructions};
-use crate::compiler::manifests::dockerignore::Ignore;
+use crate::compiler::manifests::dockerignore::{Ignore, escaped};
 use crate::compiler::paths;
 use crate::context::Context;
 
@@ -22,14 +22,20 @@ impl BuildRequest {
     ///
     /// A bug, as a fragment: the patterns are checked before.
     pub fn of_plan(plan: &Plan, root: PathBuf, ignore: &[&str]) -> Result<Self, String> {
+        // Those that were written before are not sent beside those of this plan.
+        let written = plan.server.files.as_deref().map(escaped);
         let patterns = plan.context.ignore.iter().map(String::as_str).chain(ignore.iter().copied());
+        let patterns = patterns.chain(written.as_deref());
         let ignore = Ignore::parse(&patterns.collect::<Vec<_>>().join("\n"))
             .map_err(|error| format!("the ignore rules are checked before: {error}"))?;
         Ok(Self {
             context: Context {
                 root,
                 ignore,
-                extra: vec![(DOCKERFILE.to_owned(), dockerfile::dockerfile(plan).into_bytes())],
+                extra: [(DOCKERFILE.to_owned(), dockerfile::dockerfile(plan).into_bytes())]
+                    .into_iter()
+                    .chain(plan.server_files().map(|file| (file.path, file.text.into_bytes())))
+                    .collect(),
                 configurations: plan.context.withheld.clone(),
             },
             dockerfile: DOCKERFILE.to_owned(),

@@ -18,6 +18,17 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, bytes).map_err(|source| Error::Write { path: path.to_string_lossy().into_owned(), source })
 }
 
+/// The same for a file in a directory that is created if it is not there.
+pub fn write_in_directory(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let directory = path.parent().unwrap_or(path);
+    match fs::create_dir(directory) {
+        Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+            Err(Error::Write { path: directory.to_string_lossy().into_owned(), source })
+        }
+        _ => write_atomically(path, bytes),
+    }
+}
+
 /// Creates a directory that git ignores, by a .gitignore file inside it.
 pub fn hidden_directory(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)?;

@@ -6,6 +6,7 @@ mod javascript;
 use std::rc::Rc;
 
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
+use agentcli::compiler::back::emit::heading::MARK;
 use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::back::plan::{Action, Plan};
 use agentcli::compiler::files::{Entry, FileKind, Files, MemoryFiles};
@@ -439,10 +440,22 @@ fn the_base_image_of_such_a_server_is_a_python_of_its_version_and_distribution()
     }
 }
 
+/// The files lie beside the Dockerfile, wherever that is.
 #[test]
-fn wheels_of_other_versions_of_python_are_left_out_where_the_version_is_known() {
-    let known = dockerfile(&in_memory("")).matches("--hash=").count();
-    let unknown =
-        dockerfile(&in_memory(r#", "base_image": "registry.example/base:1""#)).matches("--hash=").count();
-    assert!(known < unknown, "{known} {unknown}");
+fn the_files_of_such_a_server_are_copied_at_once() {
+    let mut plan = in_memory("");
+    for directory in ["Dockerfile.server", "deploy/Other.server"] {
+        plan.move_server_files(directory.to_owned());
+        let text = dockerfile(&plan);
+        assert!(text.contains(&format!("\nCOPY {directory}/ /api/\n")), "{text}");
+        assert!(dockerignore(&plan).ends_with(&format!("\n!{directory}\n")));
+        let files: Vec<_> = plan.server_files().collect();
+        for name in
+            ["README.md", "constraints.txt", "healthcheck.py", "requirements.txt", "serve.py", "server.json"]
+        {
+            assert!(files.iter().any(|file| file.path == format!("{directory}/{name}")), "{name}");
+        }
+        let sorted = files.is_sorted_by(|one, other| one.path < other.path);
+        assert!(sorted && files[0].text.starts_with(MARK));
+    }
 }

@@ -252,6 +252,7 @@ fn plan(name: String, actions: Vec<Action>) -> Plan {
         node: None,
         port: 1,
         healthcheck: Vec::new(),
+        files: None,
         directory: "/".into(),
     };
     let context = Context {

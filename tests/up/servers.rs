@@ -219,7 +219,7 @@ fn the_server_in_memory_needs_no_key_and_keeps_its_state_on_a_volume() {
     assert_eq!(state("bob"), None);
     let image =
         docker(&project.host, &["inspect", "-f", "{{.Config.User}} {{.Config.Cmd}}", &project.server()]);
-    assert_eq!(image.trim(), "10001:10001 [/api/start]");
+    assert_eq!(image.trim(), "10001:10001 [python3 /api/serve.py]");
     project.down(&["--volumes"]);
     assert_eq!(project.left(), Vec::<String>::new());
     let (code, _, err) = invoke("x-key: ada");

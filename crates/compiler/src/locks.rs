@@ -10,7 +10,7 @@ use super::front::config::Config;
 use super::front::workspace::{self, Locked};
 use super::manifests::local_requirements::Closure;
 use super::manifests::requirement::normalized_name;
-use super::manifests::requirements_txt::{self, Kind, Part};
+use super::manifests::requirements_txt::{self, Kind};
 use super::manifests::uv_lock::Selected;
 use super::manifests::{installation, yaml};
 use super::server::product::Installation;
@@ -62,15 +62,9 @@ impl Pinned {
     }
 }
 
-/// The packages of all lock files that an image of the configuration is built with, and those of `server` for the version
-/// `python`. `no_lock` is whether lock files beside local dependencies are not used.
-pub fn pinned(
-    config: &Config,
-    files: &Tree,
-    server: Option<&Installation>,
-    python: Option<&str>,
-    no_lock: bool,
-) -> Vec<Pinned> {
+/// The packages of all lock files that an image of the configuration is built with, and those of `server`. `no_lock` is
+/// whether lock files beside local dependencies are not used.
+pub fn pinned(config: &Config, files: &Tree, server: Option<&Installation>, no_lock: bool) -> Vec<Pinned> {
     let mut found = Vec::new();
     match workspace::locked(config, files) {
         Some(locked) => found.extend(of_lock(&locked)),
@@ -79,7 +73,11 @@ pub fn pinned(
                 let beside = workspace::beside(&local, config, files).filter(|_| !no_lock);
                 found.extend(beside.and_then(Result::ok).iter().flat_map(|locked| of_lock(locked)));
                 for part in requirements_txt::parts(&local.path, files) {
-                    found.extend(of_requirements(&part));
+                    found.extend(of_requirements(
+                        &part.text,
+                        part.entries.iter().flatten(),
+                        Some(&part.path),
+                    ));
                 }
             }
         }
@@ -89,7 +87,13 @@ pub fn pinned(
         let text = files.text(lock).unwrap_or_default();
         found.extend(if lock.ends_with(".json") { of_npm(lock, &text) } else { of_pnpm(lock, &text) });
     }
-    found.extend(server.into_iter().flat_map(|server| of_server(server, python)));
+    if let Some(server) = server {
+        found.extend(of_requirements(
+            server.requirements,
+            &requirements_txt::read(server.requirements),
+            None,
+        ));
+    }
     found
 }
 
@@ -110,23 +114,17 @@ fn of_lock(locked: &Locked) -> Vec<Pinned> {
 }
 
 /// Requirements of exactly one version: pip-compile and uv write all hashes behind them.
-fn of_requirements(part: &Part) -> Vec<Pinned> {
-    let entries = part.entries.iter().flatten();
+fn of_requirements<'a>(
+    text: &str,
+    entries: impl IntoIterator<Item = &'a requirements_txt::Entry>,
+    path: Option<&str>,
+) -> Vec<Pinned> {
     let package = |entry: &requirements_txt::Entry| {
-        let Kind::Requirement(text) = &entry.kind else { return None };
-        let line = &part.text[entry.line.clone()];
-        pin(text, line.split("--hash").skip(1), Some(&part.path))
+        let Kind::Requirement(requirement) = &entry.kind else { return None };
+        let line = &text[entry.line.clone()];
+        pin(requirement, line.split("--hash").skip(1), path)
     };
-    entries.filter_map(package).collect()
-}
-
-fn of_server(server: &Installation, python: Option<&str>) -> Vec<Pinned> {
-    let lines = server.requirements(python);
-    let package = |line: &String| {
-        let (requirement, hashes) = line.split_once(" --hash").unwrap_or((line, ""));
-        pin(requirement, hashes.split("--hash").filter(|hash| !hash.is_empty()), None)
-    };
-    lines.iter().filter_map(package).collect()
+    entries.into_iter().filter_map(package).collect()
 }
 
 /// `name==version`, with what follows each `--hash`.

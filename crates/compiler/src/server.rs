@@ -2,6 +2,7 @@
 //! variables in the table of keys.
 
 pub mod cluster;
+pub mod files;
 pub mod hosted;
 pub mod local;
 pub mod product;

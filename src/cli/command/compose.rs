@@ -46,7 +46,7 @@ impl Compose {
         let save_path = save_path.unwrap_or_else(|| NAME.into());
         self.warn(env, &planned, request.postgres_uri.is_some());
         request.open_ports().iter().for_each(|message| note(env, message));
-        let artifacts = self.artifacts(env, &planned, &session, &save_path);
+        let artifacts = self.artifacts(env, &planned, &session, &save_path)?;
         if is_stdout {
             self.note_dockerfile(env, &save_path);
             return Ok(env.out.write(&artifacts[0].text)?);
@@ -57,15 +57,21 @@ impl Compose {
     }
 
     /// The compose file, and the Dockerfile unless an image is given.
-    fn artifacts(&self, env: &Env, planned: &Planned, session: &Session, save_path: &Path) -> Vec<Artifact> {
+    fn artifacts(
+        &self,
+        env: &Env,
+        planned: &Planned,
+        session: &Session,
+        save_path: &Path,
+    ) -> Result<Vec<Artifact>, Error> {
         let dockerfile = dockerfile_beside(save_path);
         let form = self.form(env, planned, session, &dockerfile);
         let text = compose::compose(&planned.plan, &session.setup, &form);
-        let mut artifacts = vec![Artifact { path: save_path.to_owned(), text }];
+        let mut artifacts = vec![Artifact::new(save_path.to_owned(), text)];
         if self.setup.image.is_none() {
-            artifacts.extend(dockerfile_command::artifacts(planned, &dockerfile));
+            artifacts.extend(dockerfile_command::artifacts(env, planned, &dockerfile)?);
         }
-        artifacts
+        Ok(artifacts)
     }
 
     fn form(&self, env: &Env, planned: &Planned, session: &Session, dockerfile: &Path) -> Form {

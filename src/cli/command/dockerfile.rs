@@ -1,14 +1,17 @@
 //! `agentcli dockerfile`
 
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use crate::cli::agent_lock;
 use crate::cli::artifact::{Artifact, SaveOptions};
-use crate::cli::compile::{PlanOptions, Planned};
-use crate::cli::console::warn;
+use crate::cli::compile::{PlanOptions, Planned, directory_of};
+use crate::cli::console::{note, warn};
 use crate::cli::env::Env;
-use crate::compiler::back::emit::dockerfile;
+use crate::compiler::back::emit::dockerfile::{self, shell_word};
 use crate::compiler::back::emit::heading::MARK;
+use crate::compiler::paths;
+use crate::compiler::server::files::{self, README, SUFFIX};
 use crate::compiler::words::listed;
 use crate::error::Error;
 use crate::project;
@@ -40,28 +43,64 @@ impl Dockerfile {
                 );
                 warn(env, &text);
             }
+            if let Some(directory) = &planned.plan.server.files {
+                let path = project::with_slashes(
+                    &Path::new(&planned.project.source.name).with_file_name("Dockerfile"),
+                );
+                let text = format!(
+                    "this Dockerfile copies the server from `{directory}/`; `agentcli dockerfile {}` writes both",
+                    shell_word(&path)
+                );
+                note(env, &text);
+            }
             return Ok(env.out.write(&dockerfile::dockerfile(&planned.plan))?);
         };
-        let artifacts = artifacts(&planned, &save_path);
+        let artifacts = artifacts(env, &planned, &save_path)?;
         let others = "options, manifests or the layout of the project";
         self.save.save(env, &planned, &artifacts, others, &build_line(&planned, &save_path))
     }
 }
 
-/// The Dockerfile and what selects what its build sees.
-pub(super) fn artifacts(planned: &Planned, save_path: &Path) -> [Artifact; 2] {
-    let mut ignore = save_path.as_os_str().to_owned();
-    ignore.push(".dockerignore");
-    [
-        Artifact { path: save_path.to_owned(), text: dockerfile::dockerfile(&planned.plan) },
-        Artifact { path: ignore.into(), text: dockerfile::dockerignore(&planned.plan) },
-    ]
+/// The Dockerfile, what selects what its build sees, and the files of a server that its image installs.
+pub(super) fn artifacts(env: &Env, planned: &Planned, save_path: &Path) -> Result<Vec<Artifact>, Error> {
+    let beside = |ending| -> PathBuf {
+        [save_path.as_os_str(), OsStr::new(ending)].into_iter().collect::<OsString>().into()
+    };
+    let mut plan = planned.plan.clone();
+    let directory = beside(SUFFIX);
+    plan.move_server_files(in_context(env, planned, &directory)?);
+    let readme = directory.join(README);
+    let server = files::files(plan.server.product).into_iter().map(|file| Artifact {
+        path: directory.join(file.path),
+        text: file.text,
+        readme: Some(readme.clone()),
+    });
+    let mut artifacts = vec![
+        Artifact::new(save_path.to_owned(), dockerfile::dockerfile(&plan)),
+        Artifact::new(beside(".dockerignore"), dockerfile::dockerignore(&plan)),
+    ];
+    artifacts.extend(server);
+    Ok(artifacts)
+}
+
+/// A directory that the image gets, relative to the context.
+fn in_context(env: &Env, planned: &Planned, directory: &Path) -> Result<String, Error> {
+    let context = env.directory.join(&planned.context);
+    let parent = project::relative(&context, &env.directory.join(directory_of(directory)));
+    let path = paths::join(&parent, &directory.file_name().unwrap_or_default().to_string_lossy());
+    if planned.plan.server.files.is_some() && paths::below(&path, ".").is_none() {
+        let (shown, name) = (directory.display(), planned.plan.server.product.name);
+        let message = format!("the server `{name}` would be in `{shown}`, outside of the build context");
+        let hint = format!("write the Dockerfile to `{}` or a directory in it", planned.context.display());
+        return Err(Error::usage(message, hint));
+    }
+    Ok(path)
 }
 
 /// The command that builds what was written. BuildKit is asked for, since Docker before 23 has it off, except on
 /// Windows, whose shells have no such assignments.
 fn build_line(planned: &Planned, save_path: &Path) -> String {
-    let word = |path: &Path| dockerfile::shell_word(&project::with_slashes(path));
+    let word = |path: &Path| shell_word(&project::with_slashes(path));
     let builder = if cfg!(windows) { "" } else { "DOCKER_BUILDKIT=1 " };
     format!("{builder}docker build -f {} -t agent {}", word(save_path), word(&planned.context))
 }

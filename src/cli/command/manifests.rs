@@ -100,7 +100,7 @@ impl Manifests {
             note(env, &format!("the cluster needs {}", visible_line(text)));
         }
         let next = format!("kubectl apply -f {}", shell_word(&project::with_slashes(&save_path)));
-        let artifacts = [Artifact { path: save_path, text }];
+        let artifacts = [Artifact::new(save_path, text)];
         self.save.save(env, &planned, &artifacts, "options or the deployment", &next)
     }
 

@@ -123,8 +123,8 @@ impl Sbom {
     fn pinned(&self, planned: &Planned) -> (Vec<locks::Pinned>, &'static str) {
         let server = &planned.plan.server;
         let installation = server.product.installation.as_ref();
-        let (python, no_lock) = (server.python.as_deref(), self.options.no_lock());
-        let pinned = locks::pinned(&planned.config, &planned.project.files, installation, python, no_lock);
+        let no_lock = self.options.no_lock();
+        let pinned = locks::pinned(&planned.config, &planned.project.files, installation, no_lock);
         (pinned, server.product.name)
     }
 

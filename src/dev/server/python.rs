@@ -14,7 +14,7 @@ const SERVE: &str = concat!(
     include_str!("guard.py"),
     include_str!("standby.py"),
     include_str!("prepare.py"),
-    include_str!("../../../crates/compiler/src/server/prompt.py"),
+    include_str!("../../../python/server/agentcli_prompt.py"),
     include_str!("serve.py")
 );
 

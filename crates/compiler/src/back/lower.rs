@@ -122,6 +122,7 @@ fn planned_server(input: &Input<'_>) -> Server {
         python,
         node,
         port: server::PORT,
+        files: image_server::files(input),
         healthcheck: server::HEALTHCHECK.iter().map(|&word| word.to_owned()).collect(),
         directory: input.layout.project.clone(),
     }

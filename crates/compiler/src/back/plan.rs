@@ -15,6 +15,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use crate::front::config::Variant;
+use crate::server::files::{self, ServerFile};
 use crate::server::product::Product;
 pub use local::{AboveProject, JavascriptPackages, Local, NodeProject, PythonPackages, ServerPackage, Watch};
 pub use setup::{Health, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
@@ -74,6 +75,9 @@ pub struct Server {
     pub healthcheck: Vec<String>,
     /// Working directory in the image.
     pub directory: String,
+    /// Directory of the context with the files of a server that the image installs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<String>,
 }
 
 /// The build context.
@@ -226,6 +230,29 @@ pub struct Note {
     pub key: String,
     /// The text, a lowercase fragment.
     pub message: String,
+}
+
+impl Plan {
+    /// The files of a server that the image installs, by their paths in the context.
+    pub fn server_files(&self) -> impl Iterator<Item = ServerFile> {
+        let inside = |directory: &String| {
+            let place = |file: ServerFile| ServerFile { path: format!("{directory}/{}", file.path), ..file };
+            files::files(self.server.product).into_iter().map(place).collect::<Vec<_>>()
+        };
+        self.server.files.iter().flat_map(inside)
+    }
+
+    /// Moves these files to another directory of the context.
+    pub fn move_server_files(&mut self, directory: String) {
+        let Some(before) = self.server.files.replace(directory.clone()) else { return };
+        for step in &mut self.steps {
+            if let Action::Copy { from: None, sources, .. } = &mut step.action
+                && *sources == [format!("{before}/")]
+            {
+                *sources = vec![format!("{directory}/")];
+            }
+        }
+    }
 }
 
 fn name<S: Serializer>(product: &Product, serializer: S) -> Result<S::Ok, S::Error> {

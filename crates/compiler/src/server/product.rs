@@ -27,16 +27,6 @@ pub const VARIABLE: &str = "AGENTCLI_SERVER";
 /// The label of an image with the name of its server, unless that is the default.
 pub const LABEL: &str = "agentcli.server";
 
-/// The program that runs the server in an image.
-pub const SERVE: &str = "/api/serve.py";
-
-/// Files of every server that agentcli installs, by their path in the image.
-pub const FILES: &[(&str, &str)] = &[
-    ("/api/healthcheck.py", include_str!("product/healthcheck.py")),
-    ("/api/logging.json", include_str!("product/logging.json")),
-    (SERVE, concat!(include_str!("prompt.py"), include_str!("product/serve.py"))),
-];
-
 /// Environment variables of every server that agentcli installs, which overrule those of the container.
 pub const VARIABLES: &[(&str, &str)] = &[
     // A path with `inmem` enables routes for tests of the server, which need no authentication.
@@ -87,10 +77,9 @@ pub struct Installation {
     pub version: &'static str,
     /// The server's own packages with their versions.
     pub own: &'static [&'static str],
-    /// All packages: on each line a requirement, and the SHA-256 of its wheels, each after the version of Python that it
-    /// is for, or `any`. Made by `packaging/lock-server`.
-    pub lock: &'static str,
-    /// Further files, by their path in the image.
+    /// All packages, as a requirements file with hashes. Made by `python/lock`.
+    pub requirements: &'static str,
+    /// Further files, by their names.
     pub files: &'static [(&'static str, &'static str)],
     /// The ASGI application; modules are also looked for beside the files.
     pub application: &'static str,
@@ -152,22 +141,9 @@ impl Product {
 }
 
 impl Installation {
-    /// The lines of a requirements file with the packages for `python`, such as `3.12`; without it, for every version.
-    pub fn requirements(&self, python: Option<&str>) -> Vec<String> {
-        let is_for = |tag: &str| tag == "any" || python.is_none_or(|python| tag == python);
-        let line = |line: &str| {
-            let (requirement, wheels) = line.split_once(' ').unwrap_or((line, ""));
-            let wheels = wheels.split(' ').filter_map(|wheel| wheel.split_once(':'));
-            let hashes =
-                wheels.filter(|(tag, _)| is_for(tag)).map(|(_, hash)| format!(" --hash=sha256:{hash}"));
-            format!("{requirement}{}", hashes.collect::<String>())
-        };
-        self.lock.lines().map(line).collect()
-    }
-
     /// SHA-256 of its packages and files, in lowercase hexadecimal.
     pub fn digest(&self) -> String {
-        let texts = self.files.iter().map(|(_, text)| *text).chain([self.lock]);
+        let texts = self.files.iter().map(|(_, text)| *text).chain([self.requirements]);
         hex::encode(Sha256::digest(texts.collect::<Vec<_>>().join("\0")))
     }
 }

@@ -56,7 +56,8 @@ pub fn dockerignore(plan: &Plan) -> String {
         heading::name(plan)
     );
     let withheld = plan.context.withheld.iter().map(|path| escaped(path));
-    for line in plan.context.ignore.iter().cloned().chain(withheld) {
+    let server = plan.server.files.iter().map(|path| format!("!{}", escaped(path)));
+    for line in plan.context.ignore.iter().cloned().chain(withheld).chain(server) {
         text.push_str(&line);
         text.push('\n');
     }

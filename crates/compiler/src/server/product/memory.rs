@@ -14,7 +14,7 @@ pub static MEMORY: Product = Product {
     installation: Some(Installation {
         version: "0.16.7",
         own: &["langgraph-api==0.16.7", "langgraph-runtime-inmem==0.36.7"],
-        lock: include_str!("memory/packages.lock"),
+        requirements: include_str!("../../../../../python/server/memory/requirements.txt"),
         files: &[],
         application: local::APPLICATION,
         defaults: &[("LOG_COLOR", "false"), ("PYTHONUNBUFFERED", "1")],

@@ -1,5 +1,5 @@
 //! The server of `dev` with a published runtime for PostgreSQL and Redis. The runtime was made for another version of the
-//! server: `pg/agentcli_adapter.py` supplies what it lacks, and refuses other versions than those in `pg/packages.lock`.
+//! server: `agentcli_adapter.py` supplies what it lacks, and refuses other versions than those in its requirements.
 
 use super::{Installation, Product, Refusal, State};
 
@@ -18,10 +18,10 @@ pub static PG: Product = Product {
             "langgraph-runtime-pg==0.11.1.post1",
             "langgraph-checkpoint-postgres==3.2.0",
         ],
-        lock: include_str!("pg/packages.lock"),
+        requirements: include_str!("../../../../../python/server/pg/requirements.txt"),
         files: &[
-            ("/api/agentcli_adapter.py", include_str!("pg/agentcli_adapter.py")),
-            ("/api/migrate.py", include_str!("pg/migrate.py")),
+            ("agentcli_adapter.py", include_str!("../../../../../python/server/pg/agentcli_adapter.py")),
+            ("migrate.py", include_str!("../../../../../python/server/pg/migrate.py")),
         ],
         application: "agentcli_adapter:app",
         // A killed server's runs are taken up after two to three times the heartbeat.

@@ -80,5 +80,3 @@ class PromptServer(uvicorn.Server):
             task.cancel()
         if not self.force_exit:
             await self.lifespan.shutdown()
-
-

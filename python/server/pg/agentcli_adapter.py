@@ -32,10 +32,9 @@ retry.RETRIABLE_EXCEPTIONS += (
     redis.exceptions.TimeoutError,
 )
 
-from langgraph_api.middleware.ensure_store import EnsureStoreAccessible  # noqa: E402
-from langgraph_api.serde import json_dumpb  # noqa: E402
-from starlette.exceptions import HTTPException  # noqa: E402
-
+from langgraph_api.middleware.ensure_store import EnsureStoreAccessible
+from langgraph_api.serde import json_dumpb
+from starlette.exceptions import HTTPException
 
 # The most connections to the database; 0 for the defaults of the runtime.
 CONNECTIONS = int(os.environ.get("LANGGRAPH_POSTGRES_POOL_MAX_SIZE") or 0)
@@ -196,4 +195,4 @@ fit_runs(ops.Runs)
 survive_restarts(redis_stream, ops.Runs)
 fit_crons(ops.Crons)
 
-from langgraph_api.server import app  # noqa: E402, F401
+from langgraph_api.server import app  # noqa: F401
