@@ -117,6 +117,7 @@ const MODULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("diagnostic", &[]),
+    ("discover", &["files", "manifests", "paths", "server", "tree"]),
     ("files", &["paths"]),
     ("finding", &["front::document", "front::source"]),
     ("front::base_image", &["front::config", "manifests", "server"]),

@@ -34,6 +34,7 @@ mod host;
 mod house;
 #[cfg(feature = "system-tests")]
 mod image;
+mod init;
 mod invoke;
 mod lock;
 #[cfg(feature = "system-tests")]

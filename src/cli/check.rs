@@ -9,6 +9,7 @@ use super::report::text;
 use crate::compiler::back::plan::Plan;
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::config::Config;
+use crate::compiler::front::document::{apply, disjoint};
 use crate::compiler::server::product::Product;
 use crate::compiler::{Compiled, Options, Unused, check_for};
 use crate::diagnostic::Diagnostic;
@@ -21,6 +22,9 @@ const FEW: usize = 16;
 /// Rules about files that do not exist.
 const NOT_FOUND: &[&str] =
     &["dependency-not-found", "env-file-not-found", "named-file-not-found", "reference-not-found"];
+
+/// Rule whose fix names the module of a file that imports its neighbours.
+const BY_MODULE: &str = "relative-import";
 
 /// The option of every command that reads one configuration.
 #[derive(Debug, clap::Args)]
@@ -51,8 +55,20 @@ pub(super) fn compile(
     options: &Options,
     unused: Unused<'_>,
 ) -> Result<(Project, Config, Plan), Error> {
+    let loaded = Project::load(&env.directory, path, Boundary::Project);
+    compile_loaded(env, path, loaded, options, unused)
+}
+
+/// The same for a configuration that was read.
+pub(super) fn compile_loaded(
+    env: &mut Env,
+    path: &Path,
+    loaded: Result<Project, Box<Unreadable>>,
+    options: &Options,
+    unused: Unused<'_>,
+) -> Result<(Project, Config, Plan), Error> {
     let (project, Compiled { mut checked, config, plan, .. }) =
-        compiled(&env.directory, path, options, unused);
+        compiled(&env.directory, path, loaded, options, unused);
     // A known warning is not repeated, wherever it has moved to; an error always is.
     checked
         .findings
@@ -109,14 +125,27 @@ fn checked(
     checked
 }
 
+/// The configuration `text` at `path`, checked, with references by the name of the module where the server cannot load a
+/// file alone.
+pub(super) fn check_written(directory: &Path, path: &Path, text: String) -> Checked {
+    let check = |text: String| check_content(directory, path, Default::default(), text.into_bytes());
+    let first = check(text);
+    let is_meant =
+        |finding: &&Finding| finding.diagnostic.rule.code == BY_MODULE && !finding.edits.is_empty();
+    let edits = first.findings.iter().filter(is_meant).map(|finding| finding.edits.as_slice());
+    let (edits, number) = disjoint(edits);
+    if number == 0 { first } else { check(apply(&first.source.text, edits)) }
+}
+
 /// Compiles the configuration at `path`, relative to `directory`. There is no project without a text.
 pub(super) fn compiled(
     directory: &Path,
     path: &Path,
+    loaded: Result<Project, Box<Unreadable>>,
     options: &Options,
     unused: Unused<'_>,
 ) -> (Option<Project>, Compiled) {
-    let (project, mut compiled) = Project::compile(directory, path, Boundary::Project, options, unused);
+    let (project, mut compiled) = Project::compile(loaded, options, unused);
     help_misplaced(&mut compiled.checked, &compiled.config, directory, path);
     (project, compiled)
 }

@@ -11,6 +11,7 @@ mod down;
 mod explain;
 mod guard;
 mod host;
+mod init;
 mod invoke;
 mod lock;
 mod lsp;
@@ -54,6 +55,13 @@ commands! {
     /// The project validates, runs with `dev` without an API key, builds, and has tests. No network is used. The directory
     /// has to be empty unless --force is given, and no existing file is ever changed.
     New(new),
+
+    /// Write the configuration of an existing project
+    ///
+    /// Finds the graphs that Python files assign at their top level and that TypeScript and JavaScript files export, the
+    /// manifest, the version of Python, and `.env`. Writes agent.json and nothing else, and only if it is valid. Nothing of
+    /// the project is run, and no existing file is changed.
+    Init(init),
 
     /// Check configuration files
     ///

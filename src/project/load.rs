@@ -6,6 +6,8 @@ use std::{fs, io};
 use super::disk::Unusable;
 use super::rules::{FILE_NOT_FOUND, IS_A_DIRECTORY, NOT_UTF8, UNREADABLE_FILE};
 use super::{Boundary, DiskFiles, reason, with_slashes};
+use crate::compiler::back::emit::dockerfile::shell_word;
+use crate::compiler::discover::{Found, discover};
 use crate::compiler::files::Refusal;
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::check::boundary;
@@ -22,6 +24,9 @@ pub const MAX_CONFIGURATION: u64 = 1024 * 1024;
 
 /// Depth of the search for other configurations when the requested one does not exist.
 const SEARCH_DEPTH: usize = 2;
+
+/// Number of files and directories that are looked at for graphs when there is no configuration.
+const MAX_LOOKED_AT: usize = 3_000;
 
 /// Number of found configurations to name.
 const MAX_NEAR: usize = 5;
@@ -90,16 +95,14 @@ impl Project {
         Self::decoded(name, path, files, content)
     }
 
-    /// Reads the configuration `name`, a path relative to `directory`, and compiles it for a command with these `options`
-    /// that does not use all of it. There is no project if it cannot be read.
+    /// Compiles a configuration that was read, for a command with these `options` that does not use all of it. There is no
+    /// project if it could not be read.
     pub fn compile(
-        directory: &Path,
-        name: &Path,
-        boundary: Boundary<'_>,
+        loaded: Result<Self, Box<Unreadable>>,
         options: &Options,
         unused: Unused<'_>,
     ) -> (Option<Self>, Compiled) {
-        match Self::load(directory, name, boundary) {
+        match loaded {
             Ok(mut project) => {
                 let compiled = compiler::compile(project.source.clone(), &project.files, options, unused);
                 project.source.clone_from(&compiled.checked.source);
@@ -197,12 +200,43 @@ fn not_found(path: &Path, shown: &str) -> Diagnostic {
     let beside = |name: &str| with_slashes(&Path::new(shown).with_file_name(name));
     let near: Vec<String> = near(directory, shown).iter().map(|name| beside(name)).collect();
     match near.as_slice() {
-        [] => found.help(
-            "create it, or pass another file with `--config`; a minimal one is\n\
-             `{\"dependencies\": [\".\"], \"graphs\": {\"agent\": \"./agent.py:graph\"}}`",
-        ),
+        [] => found.help(how_to_write(directory, shown)),
         [one] => found.help(format!("did you mean `{one}`?")),
         several => found.help(format!("did you mean {}?", either(several.iter().map(String::as_str)))),
+    }
+}
+
+/// How to get a configuration: with `init`, if the graphs of the project are found.
+fn how_to_write(directory: &Path, shown: &str) -> String {
+    let path = Path::new(shown);
+    let is_usual = path.file_name().is_some_and(|name| NAMES.iter().any(|usual| name == *usual));
+    let found = if is_usual {
+        discover(&Tree::new(DiskFiles::new(directory)), MAX_LOOKED_AT)
+    } else {
+        Found::default()
+    };
+    let below = |part: &str| match with_slashes(&path.with_file_name(part)) {
+        part if part.is_empty() => String::new(),
+        part => format!(" {}", shell_word(&part)),
+    };
+    match (found.graphs.as_slice(), found.projects.as_slice()) {
+        ([], []) => "create it, or pass another file with `--config`; a minimal one is\n\
+             `{\"dependencies\": [\".\"], \"graphs\": {\"agent\": \"./agent.py:graph\"}}`"
+            .to_owned(),
+        ([], projects) => {
+            let commands =
+                projects.iter().take(MAX_NEAR).map(|project| format!("agentcli init{}", below(project)));
+            let commands: Vec<String> = commands.collect();
+            format!("write one with {}", either(commands.iter().map(String::as_str)))
+        }
+        ([first, rest @ ..], _) => {
+            let more = match rest.len() {
+                0 => String::new(),
+                1 => " and 1 more graph".to_owned(),
+                rest => format!(" and {rest} more graphs"),
+            };
+            format!("`agentcli init{}` writes one for `{}`{more}", below(""), first.shown())
+        }
     }
 }
 

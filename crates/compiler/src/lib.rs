@@ -3,6 +3,7 @@
 pub mod agent_lock;
 pub mod back;
 pub mod diagnostic;
+pub mod discover;
 pub mod files;
 pub mod finding;
 pub mod front;

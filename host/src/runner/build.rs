@@ -170,7 +170,7 @@ fn compile(
         ..Options::default()
     };
     let boundary = Boundary::Directory(root);
-    let (_, compiled) = Project::compile(root, path, boundary, &options, Unused::default());
+    let (_, compiled) = Project::compile(Project::load(root, path, boundary), &options, Unused::default());
     let Compiled { checked, plan, config, .. } = compiled;
     let errors = checked.findings.iter().map(|it| &it.diagnostic).filter(|it| it.is_error());
     let errors: Vec<String> = errors.map(|it| it.message.clone()).collect();

@@ -1,6 +1,6 @@
 //! `agentcli dev`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -11,12 +11,16 @@ use crate::cli::databases::DatabaseOptions;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::variables;
+use crate::compiler::discover;
+use crate::compiler::front::dialect::CONFIGURATIONS;
 use crate::compiler::server::product::{LICENSED, MEMORY, PRODUCTS, Product};
 use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
+use crate::compiler::tree::Tree;
 use crate::compiler::words::listed;
 use crate::compiler::{self, Unused};
 use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 use crate::error::Error;
+use crate::project::{DiskFiles, Project};
 
 /// The parts that only images use: the server on this machine follows symbolic links, reads files outside of the dependencies
 /// and of the build context, and has a version, a Python and a Node.js of its own.
@@ -49,10 +53,15 @@ const INSPECTION: Duration = Duration::from_secs(30);
 #[command(after_help = "\
 Examples:
   agentcli dev                                    run ./agent.json on http://127.0.0.1:2024
+  agentcli dev ./agent.py:graph                   run this graph, without a configuration
   agentcli dev --port 8080 --no-browser           fail if port 8080 is taken
   agentcli dev --debug-port 5678 --wait-for-client
   agentcli dev --json | jq                        print events as JSON Lines")]
 pub(crate) struct Dev {
+    /// Graph to serve without a configuration, such as ./agent.py:graph
+    #[arg(value_name = "PATH:NAME", conflicts_with = "config")]
+    graph: Option<String>,
+
     #[command(flatten)]
     config: ConfigOption,
 
@@ -184,15 +193,38 @@ impl Hooks for Printer<'_, Reader<'_>> {
 impl Reader<'_> {
     /// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
     fn session(&self, env: &mut Env) -> Result<Session, Error> {
-        let Dev { config, no_lock, server, .. } = self.dev;
-        let path = config.path(env);
+        let Dev { graph, config, no_lock, server, .. } = self.dev;
         let options = compiler::Options { no_lock: *no_lock, server, ..Default::default() };
-        let (project, config, plan) = check::compile(env, &path, &options, UNUSED)?;
+        let (project, config, plan) = match graph {
+            None => {
+                let path = config.path(env);
+                check::compile(env, &path, &options, UNUSED)?
+            }
+            Some(graph) => {
+                let path = Path::new(CONFIGURATIONS[0]);
+                let loaded = Project::with_content(&env.directory, path, without_configuration(env, graph)?);
+                check::compile_loaded(env, path, loaded, &options, UNUSED)?
+            }
+        };
         let directory = compile::directory_of(&env.directory.join(&project.path));
         let directory = directory.canonicalize().unwrap_or(directory);
         let values = variables::values(env, &project, &config);
         Ok(Session { directory, plan, env: values.into_iter().chain(self.databases.clone()).collect() })
     }
+}
+
+/// The configuration that `init` would write for the graph `PATH:NAME` here.
+fn without_configuration(env: &Env, reference: &str) -> Result<Vec<u8>, Error> {
+    let files = Tree::new(DiskFiles::new(&env.directory));
+    let graph = discover::named(reference, &files).ok_or_else(|| {
+        Error::usage(
+            format!("`{reference}` names no graph"),
+            "write the file and the name, such as `./agent.py:graph`",
+        )
+    })?;
+    let (text, _) = discover::configuration(&[graph], &files);
+    let checked = check::check_written(&env.directory, Path::new(CONFIGURATIONS[0]), text);
+    Ok(checked.source.text.into_bytes())
 }
 
 impl Dev {

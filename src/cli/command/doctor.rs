@@ -21,7 +21,7 @@ use crate::compiler::{Compiled, Options};
 use crate::dev::{Port, Selection};
 use crate::doctor::{self, Check, Problem, Request, Service, Status, Task};
 use crate::error::Error;
-use crate::project;
+use crate::project::{self, Boundary, Project};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -117,7 +117,8 @@ impl Doctor {
             return None;
         }
         let path = self.config.path(env);
-        let (_, compiled) = check::compiled(&env.directory, &path, &Options::default(), UNUSED);
+        let loaded = Project::load(&env.directory, &path, Boundary::Project);
+        let (_, compiled) = check::compiled(&env.directory, &path, loaded, &Options::default(), UNUSED);
         let Compiled { checked, left_out, plan, .. } = compiled;
         let shown = path.display();
         let help = format!("run `agentcli validate {shown}`");

@@ -8,10 +8,14 @@ use std::path::{Component, Path, PathBuf};
 use clap::ValueHint;
 use template::Template;
 
+use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::compiler::back::emit::dockerfile::shell_word;
+use crate::compiler::discover::{MOST, discover};
+use crate::compiler::front::dialect::CONFIGURATIONS;
+use crate::compiler::tree::Tree;
 use crate::error::Error;
-use crate::project::{self, with_slashes};
+use crate::project::{self, DiskFiles, with_slashes};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -37,11 +41,29 @@ impl New {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let directory = env.directory.join(&self.path);
         let name = project_name(&directory);
-        let created = project::create(&directory, &self.template.files(&name), self.force)?;
+        let created = project::create(&directory, &self.template.files(&name), self.force);
+        let created = created.map_err(|error| self.is_project(&directory).unwrap_or_else(|| error.into()))?;
         let shown = |file: &String| with_slashes(&tidy(&self.path.join(file)));
         created.kept.iter().for_each(|file| env.print(&format!("kept {}", shown(file))));
         created.written.iter().for_each(|file| env.print(&format!("wrote {}", shown(file))));
         self.next_commands(&name).iter().try_for_each(|command| Ok(env.out.line(command)?))
+    }
+
+    /// The error about a directory that is a project already, if it is one.
+    fn is_project(&self, directory: &Path) -> Option<Error> {
+        let found = discover(&Tree::new(DiskFiles::new(directory)), MOST);
+        let graph = found.graphs.first()?;
+        let own = with_slashes(&tidy(&self.path));
+        let own = if own.is_empty() { own } else { format!(" {}", shell_word(&own)) };
+        let has_configuration = CONFIGURATIONS.iter().any(|name| directory.join(name).exists());
+        let hint = match has_configuration {
+            true => "start it with `agentcli dev`".to_owned(),
+            false => format!("write its configuration with `agentcli init{own}`"),
+        };
+        Some(Error::usage(
+            format!("this is a project already, with the graph `{}`", visible_line(&graph.shown())),
+            hint,
+        ))
     }
 
     fn next_commands(&self, name: &str) -> [String; 2] {
@@ -56,7 +78,7 @@ impl New {
 }
 
 /// `path` without `.`
-fn tidy(path: &Path) -> PathBuf {
+pub(super) fn tidy(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }
 

@@ -6,6 +6,7 @@
 mod invisible;
 mod javascript;
 mod python;
+pub mod values;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;

@@ -1,6 +1,7 @@
 //! The names that a JavaScript or TypeScript module exports: its `export` statements, and CommonJS.
 
 mod commonjs;
+pub(super) mod values;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -25,12 +26,8 @@ pub(super) fn parse(language: Language, text: &str) -> Parsed {
     if is_too_deep(text) {
         return Parsed::default();
     }
-    let typescript = language != Language::JavaScript;
-    let source_type =
-        SourceType::unambiguous().with_typescript(typescript).with_jsx(language != Language::TypeScript);
-    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let allocator = Allocator::default();
-    let parsed = Parser::new(&allocator, text, source_type).with_options(options).parse();
+    let parsed = Parser::new(&allocator, text, source_type(language)).with_options(options()).parse();
     // Errors from which the parser recovers may be ones that the server's more lenient compiler does not report.
     if parsed.panicked {
         let syntax_error = parsed.diagnostics.first().and_then(|error| {
@@ -48,6 +45,15 @@ pub(super) fn parse(language: Language, text: &str) -> Parsed {
         commonjs::read(&parsed.program, &mut names);
     }
     Parsed { names, ..Parsed::default() }
+}
+
+fn source_type(language: Language) -> SourceType {
+    let typescript = language != Language::JavaScript;
+    SourceType::unambiguous().with_typescript(typescript).with_jsx(language != Language::TypeScript)
+}
+
+fn options() -> ParseOptions {
+    ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() }
 }
 
 /// Whether brackets nest deeper than [`DEEPEST`]. Brackets in strings count, which only makes more files unknown.

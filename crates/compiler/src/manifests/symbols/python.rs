@@ -2,6 +2,7 @@
 
 mod calls;
 mod objects;
+pub(super) mod values;
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{

@@ -1,0 +1,149 @@
+use super::*;
+use crate::files::MemoryFiles;
+
+const LIBRARY: &str = "from langgraph.graph import StateGraph\nfrom langchain.agents import create_agent\n";
+
+/// The graphs of a project with these files, as `ID = PATH:NAME`.
+fn graphs(files: &[(&str, &str)]) -> Vec<String> {
+    let files = Tree::new(MemoryFiles::new(files.iter().copied()));
+    let found = discover(&files, MOST);
+    found.graphs.iter().map(|graph| format!("{} = {}", graph.id, graph.shown())).collect()
+}
+
+/// The names of the graphs in one Python file.
+fn python(text: &str) -> Vec<String> {
+    let found = graphs(&[("a.py", &format!("{LIBRARY}{text}"))]);
+    found.into_iter().map(|it| it.rsplit_once(':').unwrap().1.to_owned()).collect()
+}
+
+/// The names of the graphs in one TypeScript file.
+fn typescript(text: &str) -> Vec<String> {
+    let text = format!("import {{ StateGraph }} from '@langchain/langgraph';\n{text}");
+    graphs(&[("a.ts", &text)]).into_iter().map(|it| it.rsplit_once(':').unwrap().1.to_owned()).collect()
+}
+
+#[test]
+fn graphs_of_python() {
+    for (text, expected) in [
+        ("graph = StateGraph(dict).add_node(a).compile()", &["graph"][..]),
+        ("b = StateGraph(dict)\nb.add_node(a)\ngraph = b.compile().with_config(x)", &["graph"]),
+        ("b = StateGraph(dict)", &["b"]),
+        ("agent = create_agent('m')", &["agent"]),
+        ("def make(config):\n    return create_agent('m')", &["make"]),
+        ("async def make():\n    g = StateGraph(dict)\n    yield g.compile()", &["make"]),
+        ("def build(model):\n    return create_agent(model)\nagent = build('m')", &["agent"]),
+        ("def build():\n    return create_agent('m')\nagent = build()", &["agent"]),
+        ("@entrypoint()\ndef flow(x):\n    return x", &["flow"]),
+        ("graph: CompiledStateGraph = make()", &["graph"]),
+        ("a = create_agent('m')\nb = StateGraph(dict).add_node(a).compile()", &["b"]),
+        ("first = create_agent('m')\nagent = first", &["agent"]),
+        ("a = create_agent('m')\nb = create_agent('n')\na.get_graph()", &["a", "b"]),
+        ("try:\n    graph = create_agent('m')\nexcept E:\n    raise", &["graph"]),
+        ("if __name__ == '__main__':\n    graph = create_agent('m')", &[]),
+        ("_graph = create_agent('m')", &[]),
+        ("import re\nagent = re.compile('x')", &[]),
+        ("def build(model):\n    return create_agent(model)", &[]),
+        ("app = FastAPI()", &[]),
+        ("def create_agent():\n    return 1\nagent = create_agent()", &[]),
+        ("a = b\nb = a", &[]),
+    ] {
+        assert_eq!(python(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn graphs_of_typescript() {
+    for (text, expected) in [
+        ("export const graph = new StateGraph(S).addNode('a', a).compile();", &["graph"][..]),
+        (
+            "const w = new StateGraph(S);\nexport const graph = w.compile({ checkpointer }).withConfig({});",
+            &["graph"],
+        ),
+        ("const graph = (await make()).compile() as any;\nexport default graph;", &["default"]),
+        ("export const agent = createReactAgent({ llm });", &["agent"]),
+        (
+            "export async function graph(config) { const w = new StateGraph(S); return w.compile(); }",
+            &["graph"],
+        ),
+        ("export const graph = (async () => w.compile())();", &["graph"]),
+        ("const graph = createAgent({});\nexport { graph as agent };", &["agent"]),
+        ("const graph = createAgent({});", &[]),
+        ("export const other = 1;", &[]),
+        ("export type graph = string;", &[]),
+        ("export function make(llm) { return createAgent({ llm }); }", &[]),
+    ] {
+        assert_eq!(typescript(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn other_files_give_graphs() {
+    let made = format!("{LIBRARY}def build(model):\n    return create_agent(model)\n");
+    let found = graphs(&[
+        ("src/bot/build.py", &made),
+        ("src/bot/main.py", "from bot.build import build\nagent = build('m')\n"),
+    ]);
+    assert_eq!(found, ["agent = src/bot/main.py:agent"]);
+    let relative =
+        [("bot/build.py", made.as_str()), ("bot/main.py", "from .build import build\nagent = build('m')\n")];
+    assert_eq!(graphs(&relative), ["agent = bot/main.py:agent"]);
+    let graph = format!("{LIBRARY}graph = create_agent('m')\n");
+    let again = [("bot/__init__.py", "from bot.graph import graph\n"), ("bot/graph.py", graph.as_str())];
+    assert_eq!(graphs(&again), ["bot = bot/graph.py:graph"]);
+    let main = format!("{LIBRARY}from bot.sub import graph as sub\ngraph = create_agent('m', tools=[sub])\n");
+    let part = [("bot/sub.py", graph.as_str()), ("bot/main.py", main.as_str())];
+    assert_eq!(graphs(&part), ["bot = bot/main.py:graph"]);
+}
+
+#[test]
+fn ids_differ() {
+    let graph = format!("{LIBRARY}graph = create_agent('m')\n");
+    let two = format!("{LIBRARY}sales_agent = create_agent('m')\nhelp_agent = create_agent('n')\n");
+    let files = [
+        ("pyproject.toml", "[project]\nname = 'shop'\n"),
+        ("src/a/graph.py", graph.as_str()),
+        ("src/b/graph.py", graph.as_str()),
+        ("c/b/graph.py", graph.as_str()),
+        ("graph.py", graph.as_str()),
+        ("two.py", two.as_str()),
+    ];
+    assert_eq!(
+        graphs(&files),
+        [
+            "c_b = c/b/graph.py:graph",
+            "shop = graph.py:graph",
+            "a = src/a/graph.py:graph",
+            "shop_b = src/b/graph.py:graph",
+            "sales_agent = two.py:sales_agent",
+            "help_agent = two.py:help_agent",
+        ]
+    );
+}
+
+#[test]
+fn some_directories_have_no_source() {
+    let graph = format!("{LIBRARY}graph = create_agent('m')\n");
+    for path in ["tests/a.py", "test_a.py", "node_modules/a.py", ".venv/a.py", "env/a.py", "dist/a.py"] {
+        assert_eq!(graphs(&[(path, &graph)]), [""; 0], "{path}");
+    }
+    assert_eq!(graphs(&[("own/pyvenv.cfg", ""), ("own/a.py", &graph)]), [""; 0]);
+    assert_eq!(graphs(&[(".gitignore", "/out.py\n"), ("out.py", &graph)]), [""; 0]);
+}
+
+#[test]
+fn the_version_of_python_is_the_pinned_or_the_oldest_one() {
+    for (range, pinned, expected) in [
+        (">=3.11", "", None),
+        (">=3.12", "", Some("3.12")),
+        (">=3.11", "3.13.1\n", Some("3.13")),
+        (">=3.11,<3.13", "3.14", None),
+        (">=3.9", "3.9", None),
+    ] {
+        let manifest = format!("[project]\nname = 'a'\nrequires-python = '{range}'\n");
+        let files =
+            Tree::new(MemoryFiles::new([("pyproject.toml", manifest.as_str()), (".python-version", pinned)]));
+        let (text, _) = configuration(&[Graph::given("a", "a.py", "graph")], &files);
+        let version = text.split_once("python_version\": \"").map(|(_, rest)| &rest[..4]);
+        assert_eq!(version, expected, "{range} {pinned}");
+    }
+}
