@@ -317,3 +317,29 @@ fn a_misspelt_key_fails_validate_and_stops_no_other_command() {
     assert_eq!(run.code, 1);
     assert!(run.err.contains("error[misspelt-key]"), "{}", run.err);
 }
+
+#[test]
+fn reports_are_written_in_one_run() {
+    for (config, code) in [(VALID, 0), ("{", 1)] {
+        let project = TestEnv::project().file("agent.json", config);
+        let run = project.run("validate --output sarif=a.sarif --output junit=b.xml --output text=c.txt");
+        assert_eq!(run.code, code, "{}", run.err);
+        assert_eq!(run.out, project.run("validate").out);
+        for (format, file) in [("sarif", "a.sarif"), ("junit", "b.xml"), ("text", "c.txt")] {
+            let alone = project.run(&format!("validate --format {format}"));
+            assert_eq!(std::fs::read_to_string(project.path(file)).unwrap(), alone.out, "{format}");
+        }
+    }
+    for (output, expected) in [
+        ("sarif", "name the file, too: `sarif=FILE`"),
+        ("sarif=", "name the file, too"),
+        ("yaml=a", "`yaml` is no format; there are `text`, `json`, `sarif`, `github`, `gitlab` and `junit`"),
+    ] {
+        let run = TestEnv::project().run(&format!("validate --output {output}"));
+        assert_eq!(run.code, 2, "{output}");
+        assert!(run.err.contains(expected), "{}", run.err);
+    }
+    let run = TestEnv::project().run("validate --output sarif=absent/a.sarif");
+    assert_eq!(run.code, 1);
+    assert!(run.err.contains("cannot write") && run.err.contains("absent/a.sarif"), "{}", run.err);
+}

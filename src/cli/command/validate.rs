@@ -3,6 +3,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum as _;
+
 use crate::cli::check::{self, ConfigOption};
 use crate::cli::console::{HEADING, count, paint, visible_line};
 use crate::cli::env::Env;
@@ -11,6 +13,7 @@ use crate::cli::report::{self, Format, text::Layout};
 use crate::cli::server::ServerOption;
 use crate::compiler::finding::Checked;
 use crate::compiler::front::dialect::CONFIGURATIONS;
+use crate::compiler::words::listed;
 use crate::error::Error;
 use crate::project::{self, Boundary};
 
@@ -24,7 +27,8 @@ Examples:
   agentcli validate - < agent.json               check stdin, as an editor does
   agentcli validate --format github              annotations in a GitHub workflow
   agentcli validate --format gitlab              code quality of a GitLab merge request
-  agentcli validate --format sarif > out.sarif   for code scanning")]
+  agentcli validate --format sarif > out.sarif   for code scanning
+  agentcli validate --format github --output sarif=out.sarif")]
 pub(crate) struct Validate {
     /// Configurations to check; - reads stdin
     #[arg(value_name = "FILE", conflicts_with = "config")]
@@ -37,6 +41,10 @@ pub(crate) struct Validate {
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     format: Format,
 
+    /// Write the findings to a file, too, in a format of --format; repeatable
+    #[arg(long = "output", value_name = "FORMAT=FILE", value_parser = output)]
+    outputs: Vec<(Format, PathBuf)>,
+
     /// Fail on warnings too
     #[arg(long)]
     deny_warnings: bool,
@@ -46,7 +54,7 @@ pub(crate) struct Validate {
     fix: bool,
 
     /// Print what --fix would change, and change nothing; exit code 1 if there is anything
-    #[arg(long)]
+    #[arg(long, conflicts_with = "outputs")]
     diff: bool,
 
     #[command(flatten)]
@@ -55,6 +63,20 @@ pub(crate) struct Validate {
     /// Path of the configuration that is read from stdin [default: agent.json]
     #[arg(long, value_name = "FILE")]
     stdin_filename: Option<PathBuf>,
+}
+
+/// A format and the file for it.
+fn output(text: &str) -> Result<(Format, PathBuf), String> {
+    let formats = || Format::value_variants().iter().filter_map(|format| format.to_possible_value());
+    let names = || formats().map(|format| format.get_name().to_owned()).collect::<Vec<_>>();
+    let (format, file) = text.split_once('=').unwrap_or((text, ""));
+    match Format::from_str(format, false) {
+        Ok(format) if !file.is_empty() => Ok((format, PathBuf::from(file))),
+        Ok(_) => Err(format!("name the file, too: `{format}=FILE`")),
+        Err(_) => {
+            Err(format!("`{format}` is no format; there are {}", listed(names().iter().map(String::as_str))))
+        }
+    }
 }
 
 /// The argument that selects stdin.
@@ -124,6 +146,11 @@ impl Validate {
     }
 
     fn report(&self, env: &mut Env, checked: &[Checked]) -> Result<(), Error> {
+        for (format, file) in &self.outputs {
+            let plain = Layout { is_coloured: false, width: env.width };
+            let report = report::render(*format, checked, plain, self.deny_warnings);
+            project::write_atomically(&env.directory.join(file), report.as_bytes())?;
+        }
         let layout = Layout { is_coloured: env.out.is_coloured, width: env.width };
         let report = report::render(self.format, checked, layout, self.deny_warnings);
         // The fixed configuration is on stdout.
