@@ -1,12 +1,14 @@
 //! The deployment service, as the commands call it.
 
+use std::time::{Duration, Instant};
+
 use super::account::AccountOptions;
 use super::ask;
 use super::console::{NOTE, say};
 use super::env::Env;
 use super::runtime::Runtime;
 use super::settings::Settings;
-use crate::api::wire::Deployment;
+use crate::api::wire::{Deployment, RevisionStatus};
 use crate::api::{self, Client, rules};
 use crate::error::Error;
 use crate::ship;
@@ -78,6 +80,33 @@ impl<'a> Service<'a> {
             self.call(async |client| client.deployment(which).await)
         } else {
             self.deployment_named(which)
+        }
+    }
+
+    /// Waits until the revision `id` is deployed.
+    pub(super) fn wait_for_revision(
+        &mut self,
+        deployment: &Deployment,
+        id: &str,
+        timeout: Duration,
+    ) -> Result<(), Error> {
+        let start = Instant::now();
+        loop {
+            let revision = self.call(async |client| client.revision(&deployment.id, id).await)?;
+            let status = revision.status;
+            if status == RevisionStatus::Deployed {
+                return Ok(());
+            }
+            let hint = format!("run `agentcli deploy logs {}` to see why", deployment.id);
+            if status.is_final() {
+                let message = format!("the new revision {id} ended as {status}");
+                return Err(Error::Ship(ship::Error::Failed { message, hint }));
+            }
+            if start.elapsed() > timeout {
+                let message = format!("the new revision {id} is {status} after {} s", timeout.as_secs());
+                return Err(Error::Ship(ship::Error::Pending { message, hint }));
+            }
+            self.pause()?;
         }
     }
 

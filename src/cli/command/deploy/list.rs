@@ -14,11 +14,14 @@ use crate::error::Error;
 
 /// List deployments
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "ls",
+    after_help = "\
 Examples:
   agentcli deploy list --name-contains agent
   agentcli deploy list --status READY --type prod --all
-  agentcli deploy list --json | jq -r '.deployments[].id'")]
+  agentcli deploy list --json | jq -r '.deployments[].id'"
+)]
 pub(super) struct List {
     /// Filter by a substring of the name
     #[arg(long, value_name = "TEXT")]

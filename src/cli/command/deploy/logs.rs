@@ -8,13 +8,14 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use reader::Reader;
 use serde_json::json;
 
+use super::which::Which;
 use crate::api::wire::{LogEntry, LogLevel, LogRequest};
 use crate::api::{LogSource, time};
 use crate::cli::account::AccountOptions;
 use crate::cli::console::{ERROR, NOTE, WARNING, paint, say, visible, visible_line};
 use crate::cli::env::Env;
 use crate::cli::service::Service;
-use crate::cli::settings::{Settings, deployment_name};
+use crate::cli::settings::Settings;
 use crate::error::Error;
 
 /// Timeout for an unreachable service while its log is followed.
@@ -26,10 +27,13 @@ const ABSENCE: Duration = Duration::from_secs(300);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  agentcli deploy logs --name my-agent --follow
+  agentcli deploy logs my-agent --follow
   agentcli deploy logs --level ERROR --start-time 2026-11-21T10:00
   agentcli deploy logs --type build                # the build of the latest revision")]
 pub(super) struct Logs {
+    #[command(flatten)]
+    which: Which,
+
     /// Wait for new entries and show them
     #[arg(short, long, conflicts_with = "end_time")]
     follow: bool,
@@ -62,12 +66,12 @@ pub(super) struct Logs {
     #[arg(long = "type", value_name = "TYPE", value_enum, default_value_t)]
     log: LogType,
 
-    /// ID of the deployment [default: found by --name]
-    #[arg(long, value_name = "ID")]
+    /// ID of the deployment, as an option
+    #[arg(long, value_name = "ID", conflicts_with = "which", hide = true)]
     deployment_id: Option<String>,
 
-    /// Name of the deployment [env or .env: PLATFORM_DEPLOYMENT_NAME] [default: name of the current directory]
-    #[arg(long, value_name = "NAME")]
+    /// Name of the deployment, as an option
+    #[arg(long, value_name = "NAME", conflicts_with = "which", hide = true)]
     name: Option<String>,
 
     /// Print entries as JSON Lines (`agentcli schema deploy`)
@@ -128,10 +132,10 @@ impl Logs {
     /// A reader of the log. Finds the deployment and the revision if they are not given.
     fn reader(&self, service: &mut Service<'_>, settings: &Settings) -> Result<Reader, Error> {
         let found = match &self.deployment_id {
-            None => {
-                let name = deployment_name(service.env, self.name.as_deref(), settings)?;
-                Some(service.deployment_named(&name)?)
-            }
+            None => Some(match &self.name {
+                Some(name) => service.deployment_named(name)?,
+                None => self.which.of(service, settings)?,
+            }),
             Some(id) if self.log == LogType::Build && self.revision_id.is_none() => {
                 Some(service.call(async |client| client.deployment(id).await)?)
             }

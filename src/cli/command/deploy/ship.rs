@@ -47,7 +47,7 @@ Examples:
   agentcli deploy --name my-agent --remote --deployment-type prod --yes
   agentcli deploy -t my-agent:v2 --no-pull         # with build options
   agentcli deploy --push-to registry.example/my-agent:v2
-  agentcli deploy logs --name my-agent --follow")]
+  agentcli deploy logs my-agent --follow")]
 pub(super) struct Ship {
     /// Refused: the build arguments that apply here are options.
     #[arg(hide = true, value_name = "COMMAND", value_parser = refused, trailing_var_arg = true)]
