@@ -198,13 +198,43 @@ impl Logs {
 /// `2026-11-21T10:00:00.000Z ERROR    out of memory`
 fn in_words(env: &Env, entry: &LogEntry) -> String {
     let time = entry.timestamp.as_ref().map(|time| visible_line(&time.to_string())).unwrap_or_default();
-    let level = entry.level.as_ref().map_or("", LogLevel::word);
-    let style = match &entry.level {
+    let message = entry.message.as_deref().unwrap_or_default();
+    let (own_level, message) =
+        without_prefix(message).map_or((None, message), |(level, text)| (Some(level), text));
+    let level = own_level.or_else(|| entry.level.clone());
+    let style = match &level {
         Some(LogLevel::Error | LogLevel::Critical) => ERROR,
         Some(LogLevel::Warning) => WARNING,
         _ => NOTE,
     };
-    let level = paint(&env.out, style, &format!("{:<8}", visible_line(level)));
-    let message = entry.message.as_deref().unwrap_or_default();
+    let word = level.as_ref().map_or("", LogLevel::word);
+    let level = paint(&env.out, style, &format!("{:<8}", visible_line(word)));
     format!("{time} {level} {}", visible(message.trim_end_matches('\n')))
+}
+
+/// The level and the text of a line that starts with a time and a level of the server's own, such as
+/// `2026-11-28T15:00:00.838Z [warning  ] …`.
+fn without_prefix(message: &str) -> Option<(LogLevel, &str)> {
+    let (moment, rest) = message.split_once(' ')?;
+    let (level, text) = rest.trim_start().strip_prefix('[')?.split_once(']')?;
+    let level = level.trim().to_ascii_uppercase();
+    let is_prefix = time::parse(moment).is_some() && LogLevel::WORDS.contains(&level.as_str());
+    is_prefix.then(|| (level.into(), text.trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_server_have_one_time_and_one_level() {
+        let found = |message| without_prefix(message).map(|(level, text)| (level.word().to_owned(), text));
+        let line = "2026-11-28T15:00:00.838276Z [warning  ] out of memory  [app]";
+        assert_eq!(found(line), Some(("WARNING".to_owned(), "out of memory  [app]")));
+        for other in
+            ["", "out of memory", "2026-11-28T15:00:00Z out", "2026-11-28T15:00:00Z [id] out", "now [info] x"]
+        {
+            assert_eq!(found(other), None, "{other}");
+        }
+    }
 }
