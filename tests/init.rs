@@ -218,3 +218,12 @@ fn commands_without_a_configuration_name_the_graph() {
     );
     assert!(run.err.contains("hint: write its configuration with `agentcli init`"), "{}", run.err);
 }
+
+#[test]
+fn a_collector_is_named_by_its_url() {
+    for wrong in ["--otlp=", "--otlp=collector:4318", "--otlp=http://"] {
+        let run = python().run(&format!("dev {wrong}"));
+        assert_eq!(run.code, 2, "{wrong}");
+        assert!(run.err.contains("http"), "{wrong}: {}", run.err);
+    }
+}

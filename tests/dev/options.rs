@@ -1,6 +1,7 @@
 //! What the options and the configuration hand over to the server.
 
 use std::fs;
+use std::io::Read as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Dev, Project, call};
 use crate::harness::TestEnv;
+use crate::harness::until;
 
 /// A graph that answers variables of its environment.
 const ENVIRONMENT: &str = r#"import os
@@ -89,6 +91,29 @@ fn the_contract_and_the_users_variables_reach_the_server() {
     ] {
         assert_eq!(dev.status("Origin", origin), status, "{origin}");
     }
+    dev.stop("INT");
+}
+
+#[test]
+fn traces_go_to_the_collector() {
+    let project = Project::of("hello");
+    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
+    collector.set_nonblocking(true).unwrap();
+    let address = collector.local_addr().unwrap();
+    let dev = project.ready(&["--no-reload", &format!("--otlp=http://{address}")]);
+    dev.run(json!({ "name": "Ada" }));
+    let mut request = None;
+    let arrived = || {
+        request = collector.accept().ok();
+        request.is_some()
+    };
+    until(arrived, || "no trace arrived".to_owned());
+    let (mut request, _) = request.unwrap();
+    request.set_nonblocking(false).unwrap();
+    let mut head = [0; 15];
+    request.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"POST /v1/traces");
+    drop(request);
     dev.stop("INT");
 }
 

@@ -152,9 +152,22 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     start_timeout: u64,
 
+    /// Send traces of Python graphs to an OpenTelemetry collector, and nowhere else [default URL: http://127.0.0.1:4318]
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, value_parser = collector)]
+    #[arg(default_missing_value = "http://127.0.0.1:4318")]
+    otlp: Option<String>,
+
     /// Print events as JSON Lines
     #[arg(long)]
     json: bool,
+}
+
+/// The address of a collector.
+fn collector(url: &str) -> Result<String, &'static str> {
+    let is_url = ["http://", "https://"]
+        .iter()
+        .any(|scheme| url.strip_prefix(scheme).is_some_and(|it| !it.is_empty()));
+    if is_url { Ok(url.to_owned()) } else { Err("it is no URL; write it as http://HOST:PORT") }
 }
 
 /// A server of `dev`. The one in memory is the same for all images.
@@ -209,7 +222,8 @@ impl Reader<'_> {
         let directory = compile::directory_of(&env.directory.join(&project.path));
         let directory = directory.canonicalize().unwrap_or(directory);
         let values = variables::values(env, &project, &config);
-        Ok(Session { directory, plan, env: values.into_iter().chain(self.databases.clone()).collect() })
+        let env = values.into_iter().chain(self.databases.clone()).chain(self.dev.traces());
+        Ok(Session { directory, plan, env: env.collect() })
     }
 }
 
@@ -242,6 +256,13 @@ impl Dev {
         printer.opens_browser = opens_browser;
         runtime.block_on(dev::run(session, &options, &mut printer, &stop))?;
         Ok(())
+    }
+
+    /// The variables that send traces to the collector.
+    fn traces(&self) -> Vec<(String, Option<String>)> {
+        let address = self.otlp.iter().map(|address| (local::COLLECTOR, address.as_str()));
+        let all = address.flat_map(|address| local::TRACES.into_iter().chain([address]));
+        all.map(|(name, value)| (name.to_owned(), Some(value.to_owned()))).collect()
     }
 
     fn options(&self, env: &Env) -> Result<Options, Error> {

@@ -155,3 +155,10 @@ pub const OK_ROUTE: &str = "/ok";
 pub const DOCS_ROUTE: &str = "/docs";
 /// The hosted studio: its address, and the path that the URL of the server is appended to.
 pub const STUDIO: (&str, &str) = ("https://smith.langchain.com", "/studio/?baseUrl=");
+
+/// Variables with which the server sends its traces to an OpenTelemetry collector alone, but for the collector's address.
+pub const TRACES: [(&str, &str); 3] =
+    [("LANGSMITH_TRACING", "true"), ("LANGSMITH_OTEL_ENABLED", "true"), ("LANGSMITH_OTEL_ONLY", "true")];
+
+/// Variable with the address of the collector.
+pub const COLLECTOR: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
