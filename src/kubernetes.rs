@@ -1,30 +1,29 @@
-//! Image and resources → objects of Kubernetes. It is pure, and decides everything that the objects say.
+//! Image and resources → objects of Kubernetes. It is pure, and decides everything that the objects say;
+//! `templates/kubernetes.yaml.jinja` is how they say it.
 //!
 //! Values of variables and containers are in Secrets alone, and there only if they are asked for. docs/guides/kubernetes.md
 //! has the table of each resource field and its place.
 
 mod compute;
 mod container;
-mod databases;
-mod distributed;
 mod metadata;
-mod migrations;
-mod pod;
+mod process;
 mod secrets;
-mod server;
+mod values;
 
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::api::wire::{Redacted, ResourceSpec, SecretReference, Tier, TierSpec};
-use crate::compiler::server::product::{Product, State};
-use crate::compiler::server::{PORT, cluster, setup};
+use crate::compiler::back::emit::template::render;
+use crate::compiler::manifests::yaml;
+use crate::compiler::server::product::Product;
+use crate::compiler::server::{cluster, setup};
+use values::Values;
 
-/// Time between the end of the drain and the kill of a server, in seconds. It covers the `preStop` hook.
-const MARGIN: u64 = 30;
+const TEMPLATE: &str = include_str!("../templates/kubernetes.yaml.jinja");
 
 /// What the manifests are made from.
 #[derive(Clone)]
@@ -53,10 +52,19 @@ pub struct Request<'a> {
     pub writes_secrets: bool,
 }
 
+impl Request<'_> {
+    /// The name of an object: that of the deployment, and `suffix`.
+    fn object(&self, suffix: &str) -> String {
+        format!("{}-{suffix}", self.name)
+    }
+}
+
 /// The objects, in the order in which they are applied.
 #[derive(Debug)]
 pub struct Manifests {
-    /// The objects.
+    /// The objects as YAML documents.
+    pub text: String,
+    /// The same as values.
     pub objects: Vec<Value>,
     /// Names of the images of the services beside the server, without digests of [`Request::images`].
     pub services: Vec<&'static str>,
@@ -90,28 +98,15 @@ pub fn manifests(request: &Request<'_>) -> Result<Manifests, Refused> {
     metadata::check_names(request)?;
     let mut notes = Vec::new();
     let scope = Scope::new(request, &mut notes)?;
-    let mut objects = vec![scope.config_map()?];
     let (secrets, requirements) = secrets::secrets(&scope, &mut notes)?;
-    objects.extend(secrets);
-    let mut services = Vec::new();
-    if scope.has_database {
-        objects.extend(databases::postgres(&scope)?);
-        services.push(setup::POSTGRES.image);
-    }
-    if scope.has_redis {
-        objects.extend(databases::redis(&scope)?);
-        services.push(setup::REDIS.image);
-    }
-    match request.server.state {
-        State::Databases { .. } => {
-            objects.push(migrations::job(&scope)?);
-            objects.extend(server::server(&scope, &mut notes)?);
-            objects.extend(distributed::objects(&scope, &mut notes)?);
-        }
-        State::Directory { volume, path } => objects.extend(server::alone(&scope, volume, path)?),
-    }
-    objects.iter_mut().for_each(remove_nulls);
-    Ok(Manifests { objects, services, requirements, notes })
+    let values = Values::new(&scope, secrets, &mut notes)?;
+    let databases = [(scope.has_database, setup::POSTGRES.image), (scope.has_redis, setup::REDIS.image)];
+    let services = databases.into_iter().filter(|(is_run, _)| *is_run).map(|(_, image)| image).collect();
+    let text = render(TEMPLATE, &values);
+    let objects = yaml::documents(&text).map_err(|broken| {
+        Refused::new(format!("a container or volume is no YAML: {}", broken.message), "change the resources")
+    })?;
+    Ok(Manifests { text, objects, services, requirements, notes })
 }
 
 /// A request with what is derived from it once.
@@ -137,7 +132,7 @@ impl<'a> Scope<'a> {
             request.references.iter().any(|it| it.name.as_deref().is_some_and(|name| names.contains(&name)))
         };
         let has_databases = request.server.has_replicas();
-        let has_database = has_databases && !is_referred(setup::DATABASE_VARIABLES);
+        let has_database = has_databases && !is_referred(&setup::DATABASE_VARIABLES);
         let has_redis = has_databases && !is_referred(&[setup::REDIS_URI.0]);
         let variables = secrets::variables(request, notes)?;
         let resources = &request.resources;
@@ -155,35 +150,6 @@ impl<'a> Scope<'a> {
             variables,
         })
     }
-
-    /// The name of an object: that of the deployment, and `suffix`.
-    fn name(&self, suffix: &str) -> String {
-        format!("{}-{suffix}", self.request.name)
-    }
-
-    /// The settings that are no secrets.
-    fn config_map(&self) -> Result<Value, Refused> {
-        let mut object = metadata::object(self, ("v1", "ConfigMap"), self.name("config"), "config")?;
-        object["data"] = self.settings();
-        Ok(object)
-    }
-
-    fn settings(&self) -> Value {
-        let port = PORT.to_string();
-        let mut settings = serde_json::json!({
-            (setup::PORT_VARIABLE): port,
-            (cluster::DRAIN_VARIABLE): self.drain.to_string(),
-        });
-        if self.has_redis {
-            settings[setup::REDIS_URI.0] = cluster::redis_uri(&self.name("redis")).into();
-        }
-        settings
-    }
-
-    /// Time until a stopping server is killed, in seconds.
-    fn grace_period(&self) -> u64 {
-        self.drain.saturating_add(MARGIN)
-    }
 }
 
 /// The drain that `env` sets, or else the default of the server.
@@ -198,21 +164,4 @@ fn drain(request: &Request<'_>, notes: &mut Vec<String>) -> u64 {
         ));
     }
     seconds.map_or(cluster::DRAIN, u64::from)
-}
-
-/// The first digits of the SHA-256 of a value, which tell versions of an object apart.
-fn digest(value: &Value) -> String {
-    hex::encode(&Sha256::digest(value.to_string())[..4])
-}
-
-/// Removes absent members.
-fn remove_nulls(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.retain(|_, member| !member.is_null());
-            members.values_mut().for_each(remove_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
-        _ => {}
-    }
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::compile::Planned;
+use super::console::visible_line;
 use super::env::Env;
-use crate::compiler::back::emit::heading::{self, MARK};
-use crate::compiler::back::plan::Plan;
+use crate::compiler::back::emit::heading::MARK;
 use crate::error::Error;
 use crate::project;
 
@@ -17,12 +17,14 @@ pub(super) struct Artifact {
     pub(super) text: String,
     /// The README of its directory, which has the heading of a generated file for all of them; none if this file has it.
     pub(super) readme: Option<PathBuf>,
+    /// Whether values of `env` are in it, which are never shown.
+    pub(super) has_values: bool,
 }
 
 impl Artifact {
     /// A file with a heading.
     pub(super) fn new(path: PathBuf, text: String) -> Self {
-        Self { path, text, readme: None }
+        Self { path, text, readme: None, has_values: false }
     }
 
     /// Whether agentcli wrote the file that is there.
@@ -82,11 +84,10 @@ impl SaveOptions {
         env: &mut Env,
         planned: &Planned,
         artifacts: &[Artifact],
-        others: &str,
         next: &str,
     ) -> Result<(), Error> {
         if self.check {
-            return check(env, &planned.plan, artifacts, others);
+            return artifacts.iter().try_for_each(|artifact| check(env, artifact));
         }
         for artifact in artifacts {
             check_path(env, planned, artifact, self.force)?;
@@ -116,24 +117,31 @@ fn check_path(env: &Env, planned: &Planned, artifact: &Artifact, is_forced: bool
     Ok(())
 }
 
-/// Says why a file is not what would be written now: what else but the configuration may have changed is `others`.
-fn check(env: &Env, plan: &Plan, artifacts: &[Artifact], others: &str) -> Result<(), Error> {
-    for artifact in artifacts {
-        let path = artifact.path.display();
-        let message = match project::regular_text(&env.directory.join(&artifact.path)) {
-            None => format!("`{path}` does not exist"),
-            Some(text) if text == artifact.text => continue,
-            Some(_) if !artifact.is_ours(env) => format!("`{path}` was not written by agentcli"),
-            Some(_) if artifact.readme.is_some() => {
-                format!("`{path}` is out of date: it was edited, or this version of agentcli has another one")
+/// Fails unless the file is what would be written now.
+fn check(env: &Env, artifact: &Artifact) -> Result<(), Error> {
+    let path = artifact.path.display();
+    let message = match project::regular_text(&env.directory.join(&artifact.path)) {
+        None => format!("`{path}` does not exist"),
+        Some(text) if text == artifact.text => return Ok(()),
+        Some(_) if !artifact.is_ours(env) => format!("`{path}` was not written by agentcli"),
+        Some(text) => format!("`{path}` is out of date at {}", difference(&text, artifact)),
+    };
+    Err(Error::Stale { message, hint: "run the same command without --check".to_owned() })
+}
+
+/// The first line that differs, as it would be. What is there is not shown: a value that somebody wrote into a generated file
+/// can be a secret.
+fn difference(text: &str, artifact: &Artifact) -> String {
+    let (mut found, mut wanted) = (text.split_inclusive('\n'), artifact.text.split_inclusive('\n'));
+    let mut number = 1;
+    loop {
+        match (found.next(), wanted.next()) {
+            (Some(found), Some(wanted)) if found == wanted => number += 1,
+            (_, Some(wanted)) if !artifact.has_values => {
+                return format!("line {number}:\n  + {}", visible_line(wanted.trim_end()));
             }
-            Some(text) if heading::is_made_from(&text, plan) => {
-                format!("`{path}` is out of date: {others} changed")
-            }
-            Some(_) => format!("`{path}` is out of date: {} changed", plan.config.name),
-        };
-        let hint = "run the same command without --check".to_owned();
-        return Err(Error::Stale { message, hint });
+            (_, Some(_)) => return format!("line {number}"),
+            (_, None) => return format!("line {number}, where it would end"),
+        }
     }
-    Ok(())
 }

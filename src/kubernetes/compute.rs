@@ -1,12 +1,9 @@
 //! CPU, memory, storage and replicas.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::{Refused, Scope, metadata};
+use super::Refused;
 use crate::api::wire::{Tier, TierSpec};
-
-/// CPU utilisation at which the autoscaler adds replicas, in percent of the request.
-const UTILIZATION: u32 = 80;
 
 /// Default storage of the state, in Gi.
 const STORAGE: u64 = 10;
@@ -14,8 +11,32 @@ const STORAGE: u64 = 10;
 /// The largest amount of any resource, in its unit.
 const LARGEST: f64 = 1e9;
 
-/// The member `resources` of a container of a tier; null if nothing is set. A limit that is not set is twice the request.
-pub(super) fn resources(tier: Tier, spec: TierSpec) -> Result<Value, Refused> {
+/// CPU and memory of a container.
+#[derive(Serialize)]
+pub(super) struct Resources {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<Amounts>,
+    limits: Amounts,
+}
+
+/// Quantities of Kubernetes.
+#[derive(Serialize)]
+struct Amounts {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<String>,
+}
+
+impl Amounts {
+    fn new(cpu: Option<f64>, memory: Option<u64>) -> Option<Self> {
+        let is_set = cpu.is_some() || memory.is_some();
+        is_set.then(|| Self { cpu: cpu.map(cores), memory: memory.map(|memory| format!("{memory}Mi")) })
+    }
+}
+
+/// The resources of a container of a tier, if any are set. A limit that is not set is twice the request.
+pub(super) fn resources(tier: Tier, spec: TierSpec) -> Result<Option<Resources>, Refused> {
     let TierSpec { cpu, memory, .. } = spec;
     let cpu_limit = spec.cpu_limit.or(cpu.map(|cpu| cpu * 2.0));
     let memory_limit = spec.memory_limit.or(memory.map(|memory| memory.saturating_mul(2)));
@@ -24,14 +45,9 @@ pub(super) fn resources(tier: Tier, spec: TierSpec) -> Result<Value, Refused> {
     let number = |memory: u64| memory as f64;
     let fields = (&*field("memory_mb"), &*field("memory_limit_mb"));
     check(fields, memory.map(number), memory_limit.map(number))?;
-    let amounts = |cpu: Option<f64>, memory: Option<u64>| match (cpu, memory) {
-        (None, None) => Value::Null,
-        _ => json!({ "cpu": cpu.map(cores), "memory": memory.map(|it| format!("{it}Mi")) }),
-    };
-    match (amounts(cpu, memory), amounts(cpu_limit, memory_limit)) {
-        (Value::Null, Value::Null) => Ok(Value::Null),
-        (requests, limits) => Ok(json!({ "requests": requests, "limits": limits })),
-    }
+    let limits = Amounts::new(cpu_limit, memory_limit);
+    // Whatever is requested has a limit.
+    Ok(limits.map(|limits| Resources { requests: Amounts::new(cpu, memory), limits }))
 }
 
 /// Refuses amounts that no quantity of Kubernetes can be, and a request above its limit.
@@ -63,17 +79,11 @@ pub(super) fn check_amount(field: &str, amount: f64) -> Result<(), Refused> {
     }
 }
 
-/// The claim of the volume `name` for the state.
-pub(super) fn claim(scope: &Scope<'_>, name: &str) -> Result<Value, Refused> {
-    let storage = scope.request.resources.db_storage_gi.unwrap_or(STORAGE);
+/// Storage of the state, in Gi.
+pub(super) fn storage(asked: Option<u64>) -> Result<u64, Refused> {
+    let storage = asked.unwrap_or(STORAGE);
     check_amount("db_storage_gi", storage as f64)?;
-    Ok(json!({
-        "metadata": { "name": name },
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": { "requests": { "storage": format!("{storage}Gi") } },
-        },
-    }))
+    Ok(storage)
 }
 
 /// `2` or `500m`, at least `1m`.
@@ -82,11 +92,11 @@ fn cores(cpu: f64) -> String {
     if milli % 1000.0 == 0.0 { format!("{}", milli / 1000.0) } else { format!("{milli}m") }
 }
 
-/// Number of replicas.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Number of replicas. An autoscaler sets it between these bounds if they differ.
+#[derive(Clone, Copy, Serialize)]
 pub(super) struct Scale {
-    min: u32,
-    max: u32,
+    pub(super) min: u32,
+    pub(super) max: u32,
 }
 
 impl Scale {
@@ -107,47 +117,18 @@ impl Scale {
                 "one replica runs although `{prefix}min_scale` is 0: Kubernetes alone does not start a server at a request"
             ));
         }
-        Ok(Self { min: asked.max(1), max: max.max(1) })
-    }
-
-    /// The member `replicas` of a Deployment; null if an autoscaler sets it.
-    pub(super) fn replicas(self) -> Value {
-        if self.min == self.max { self.min.into() } else { Value::Null }
-    }
-
-    /// The autoscaler of the Deployment `name`, if the scale has a range.
-    pub(super) fn autoscaler(
-        self,
-        scope: &Scope<'_>,
-        (name, component): (&str, &str),
-        (tier, spec): (Tier, TierSpec),
-    ) -> Result<Option<Value>, Refused> {
-        if self.min == self.max {
-            return Ok(None);
-        }
-        if spec.cpu.is_none() {
+        let scale = Self { min: asked.max(1), max: max.max(1) };
+        if scale.min != scale.max && spec.cpu.is_none() {
             return Err(Refused::new(
-                format!("cannot scale between {} and {} replicas without a CPU request", self.min, self.max),
                 format!(
-                    "set the resource field `{}cpu`, which the autoscaler compares the use of CPU with",
-                    tier.prefix()
+                    "cannot scale between {} and {} replicas without a CPU request",
+                    scale.min, scale.max
+                ),
+                format!(
+                    "set the resource field `{prefix}cpu`, which the autoscaler compares the use of CPU with"
                 ),
             ));
         }
-        let kind = ("autoscaling/v2", "HorizontalPodAutoscaler");
-        let mut object = metadata::object(scope, kind, name.to_owned(), component)?;
-        object["spec"] = json!({
-            "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": name },
-            "minReplicas": self.min,
-            "maxReplicas": self.max,
-            "metrics": [{
-                "type": "Resource",
-                "resource": {
-                    "name": "cpu",
-                    "target": { "type": "Utilization", "averageUtilization": UTILIZATION },
-                },
-            }],
-        });
-        Ok(Some(object))
+        Ok(scale)
     }
 }

@@ -1,53 +1,67 @@
 //! Containers that the user adds: their fields as they are, but for values of variables, which are in a Secret.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Refused, Scope, metadata};
+use super::{Refused, Request, metadata};
 use crate::api::wire::{ContainerSpec, EnvironmentVariable, Redacted};
 
 /// Suffix of the name of the Secret with the values of their variables.
 pub(super) const SECRET: &str = "containers";
 
-/// The restart policy that makes an init container a sidecar.
+/// The member and the value of it that make an init container run beside the others.
+const POLICY: &str = "restartPolicy";
 const ALWAYS: &str = "Always";
 
-/// All of them.
-pub(super) fn all<'a>(scope: &Scope<'a>) -> impl Iterator<Item = &'a ContainerSpec> {
-    let resources = &scope.request.resources;
-    let lists = [&resources.init_containers, &resources.sidecars];
-    lists.into_iter().flatten().flatten()
+/// Containers by their place in a pod.
+#[derive(Serialize)]
+pub(super) struct Containers {
+    /// Those that run before the server.
+    before: Vec<Value>,
+    /// Those that run beside it.
+    beside: Vec<Value>,
+    /// Those that run before or beside the only container of a Job, which ends without them.
+    before_job: Vec<Value>,
 }
 
-/// Whether it starts before the other containers and runs beside them.
-pub(super) fn is_sidecar(spec: &ContainerSpec) -> bool {
-    spec.restart_policy.as_deref() == Some(ALWAYS)
+impl Containers {
+    pub(super) fn new(request: &Request<'_>) -> Result<Self, Refused> {
+        let list = |specs: &Option<Vec<ContainerSpec>>| {
+            let specs = specs.iter().flatten();
+            specs.map(|spec| container(request, spec)).collect::<Result<Vec<Value>, _>>()
+        };
+        let first = list(&request.resources.init_containers)?;
+        let sidecars = list(&request.resources.sidecars)?;
+        let (always, beside): (Vec<_>, _) = sidecars.iter().cloned().partition(|it| it[POLICY] == ALWAYS);
+        let job = sidecars.into_iter().map(|mut container| {
+            container[POLICY] = ALWAYS.into();
+            container
+        });
+        Ok(Self {
+            before: [&first[..], &always].concat(),
+            beside,
+            before_job: first.into_iter().chain(job).collect(),
+        })
+    }
 }
 
 /// The container.
-pub(super) fn container(scope: &Scope<'_>, spec: &ContainerSpec) -> Result<Value, Refused> {
+fn container(request: &Request<'_>, spec: &ContainerSpec) -> Result<Value, Refused> {
     let (name, _) = (checked_name(spec)?, checked_image(spec)?);
-    let variables = spec.env.iter().flatten().map(|variable| entry(scope, name, variable));
+    let variables = spec.env.iter().flatten().map(|variable| entry(request, name, variable));
     let variables: Vec<Value> = variables.collect::<Result<_, _>>()?;
-    let unwritable =
-        |error| Refused::new(format!("the container `{name}` is not JSON: {error}"), "rewrite it");
-    let mut object = serde_json::to_value(ContainerSpec { env: None, ..spec.clone() }).map_err(unwritable)?;
+    let mut object = json(&ContainerSpec { env: None, ..spec.clone() })?;
     if !variables.is_empty() {
         object["env"] = variables.into();
     }
     Ok(object)
 }
 
-/// The same, as one that runs beside the only container of a Job: the Job ends without it.
-pub(super) fn beside_job(scope: &Scope<'_>, spec: &ContainerSpec) -> Result<Value, Refused> {
-    let mut object = container(scope, spec)?;
-    object["restartPolicy"] = ALWAYS.into();
-    Ok(object)
-}
-
 /// The values of their variables, by the key in the Secret.
-pub(super) fn values(scope: &Scope<'_>) -> Result<Vec<(String, Redacted)>, Refused> {
+pub(super) fn values(request: &Request<'_>) -> Result<Vec<(String, Redacted)>, Refused> {
     let mut values = Vec::new();
-    for spec in all(scope) {
+    let resources = &request.resources;
+    for spec in [&resources.init_containers, &resources.sidecars].into_iter().flatten().flatten() {
         let name = checked_name(spec)?;
         for variable in spec.env.iter().flatten() {
             if let (Some(of), Some(value)) = (&variable.name, &variable.value) {
@@ -70,14 +84,14 @@ fn checked_image(spec: &ContainerSpec) -> Result<&str, Refused> {
     image.ok_or_else(|| Refused::new(format!("the container `{name}` has no image"), "add its `image`"))
 }
 
-fn entry(scope: &Scope<'_>, container: &str, variable: &EnvironmentVariable) -> Result<Value, Refused> {
+fn entry(request: &Request<'_>, container: &str, variable: &EnvironmentVariable) -> Result<Value, Refused> {
     let name = variable.name.as_deref().filter(|name| !name.is_empty()).ok_or_else(|| {
         Refused::new(format!("a variable of the container `{container}` has no name"), "add its `name`")
     })?;
     let mut object = Map::new();
     object.insert("name".to_owned(), name.into());
     let source = match (&variable.value, &variable.value_from) {
-        (Some(_), _) => Some(reference(&scope.name(SECRET), &key(container, name)?)),
+        (Some(_), _) => Some(reference(&request.object(SECRET), &key(container, name)?)),
         (None, source) => source.clone().map(Value::Object),
     };
     object.extend(source.map(|source| ("valueFrom".to_owned(), source)));
@@ -107,6 +121,25 @@ pub(super) fn is_key(key: &str) -> bool {
 }
 
 /// The source of a variable: a key of a Secret.
-pub(super) fn reference(secret: &str, key: &str) -> Value {
+fn reference(secret: &str, key: &str) -> Value {
     json!({ "secretKeyRef": { "name": secret, "key": key } })
+}
+
+/// What the user writes, without absent members.
+pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> Result<Value, Refused> {
+    let mut value = serde_json::to_value(value)
+        .map_err(|error| Refused::new(format!("a container or volume is not JSON: {error}"), "rewrite it"))?;
+    remove_nulls(&mut value);
+    Ok(value)
+}
+
+fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(remove_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        _ => {}
+    }
 }

@@ -1,14 +1,22 @@
 //! Names, labels and annotations.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::{Refused, Request, Scope};
+use super::{Refused, Request};
 use crate::api::wire::Object;
 
 /// The longest name of a deployment, in characters: the name of its Job has 20 more, and becomes a label.
 const LONGEST: usize = 40;
 /// The longest name of a namespace or container, in characters.
 const LONGEST_LABEL: usize = 63;
+
+/// The labels that the template sets.
+const OWN: &[&str] = &[
+    "app.kubernetes.io/component",
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/name",
+];
 
 /// Refuses names that are no labels of RFC 1123.
 pub(super) fn check_names(request: &Request<'_>) -> Result<(), Refused> {
@@ -38,46 +46,16 @@ fn check(what: &str, name: &str, longest: usize, hint: &str) -> Result<(), Refus
     ))
 }
 
-/// An object of `kind`, with its API version before.
-pub(super) fn object(
-    scope: &Scope<'_>,
-    (version, kind): (&str, &str),
-    name: String,
-    component: &str,
-) -> Result<Value, Refused> {
-    let mut metadata = json!({ "name": name, "namespace": scope.request.namespace });
-    metadata["labels"] = labels(scope, component)?;
-    metadata["annotations"] = annotations(scope, [])?;
-    Ok(json!({ "apiVersion": version, "kind": kind, "metadata": metadata }))
+/// The user's labels, except those that select pods and the one that names us.
+pub(super) fn labels(request: &Request<'_>) -> Result<Map<String, Value>, Refused> {
+    let mut labels = words("labels", request.resources.labels.as_ref())?;
+    labels.retain(|name, _| !OWN.iter().any(|own| name == own));
+    Ok(labels)
 }
 
-/// The labels by which Services and workloads find their pods.
-pub(super) fn selector(scope: &Scope<'_>, component: &str) -> Value {
-    json!({
-        "app.kubernetes.io/name": "agent-server",
-        "app.kubernetes.io/instance": scope.request.name,
-        "app.kubernetes.io/component": component,
-    })
-}
-
-/// The user's labels and ours, which take precedence.
-pub(super) fn labels(scope: &Scope<'_>, component: &str) -> Result<Value, Refused> {
-    let mut labels = words("labels", scope.request.resources.labels.as_ref())?;
-    labels.insert("app.kubernetes.io/managed-by".to_owned(), "agentcli".into());
-    if let Value::Object(selector) = selector(scope, component) {
-        labels.extend(selector);
-    }
-    Ok(Value::Object(labels))
-}
-
-/// The user's annotations and `ours`; null if there are none.
-pub(super) fn annotations<const N: usize>(
-    scope: &Scope<'_>,
-    ours: [(&str, String); N],
-) -> Result<Value, Refused> {
-    let mut annotations = words("annotations", scope.request.resources.annotations.as_ref())?;
-    annotations.extend(ours.map(|(name, value)| (name.to_owned(), value.into())));
-    Ok(if annotations.is_empty() { Value::Null } else { Value::Object(annotations) })
+/// The user's annotations.
+pub(super) fn annotations(request: &Request<'_>) -> Result<Map<String, Value>, Refused> {
+    words("annotations", request.resources.annotations.as_ref())
 }
 
 /// A free-form object as strings, which labels and annotations are.

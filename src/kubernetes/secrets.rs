@@ -1,10 +1,10 @@
 //! Secrets: the variables of the server, those of other containers, and the password of the database.
 
 use indexmap::IndexMap;
-use serde_json::{Map, Value};
+use serde::Serialize;
 
 use super::container::{self, is_key};
-use super::{Refused, Request, Scope, metadata};
+use super::{Refused, Request, Scope};
 use crate::api::wire::Redacted;
 use crate::compiler::server::{cluster, setup};
 use crate::compiler::words::listed;
@@ -45,28 +45,35 @@ pub(super) fn variables<'a>(
     Ok(variables)
 }
 
+/// A Secret that is written. It has no `Debug`, since it holds values.
+#[derive(Serialize)]
+pub(super) struct Secret {
+    name: String,
+    data: IndexMap<String, String>,
+}
+
 /// The Secrets that are written, and those that have to exist, as sentences.
 pub(super) fn secrets(
     scope: &Scope<'_>,
     notes: &mut Vec<String>,
-) -> Result<(Vec<Value>, Vec<String>), Refused> {
-    let (mut objects, mut requirements) = (Vec::new(), Vec::new());
-    let containers = container::values(scope)?;
+) -> Result<(Vec<Secret>, Vec<String>), Refused> {
+    let (mut secrets, mut requirements) = (Vec::new(), Vec::new());
+    let containers = container::values(scope.request)?;
     let of_server = scope.variables.iter().map(|(name, value)| ((*name).to_owned(), value.cloned()));
     let of_containers = containers.into_iter().map(|(key, value)| (key, Some(value)));
     let all: [(&str, IndexMap<_, _>); 2] =
         [(VARIABLES, of_server.collect()), (container::SECRET, of_containers.collect())];
     for (suffix, values) in all.into_iter().filter(|(_, values)| !values.is_empty()) {
-        let name = scope.name(suffix);
+        let name = scope.request.object(suffix);
         if scope.request.writes_secrets {
-            objects.push(secret(scope, name, values, notes)?)
+            secrets.push(secret(name, values, notes));
         } else {
             let keys = listed(values.keys().map(String::as_str));
             requirements.push(format!("a Secret {name} with the keys {keys}; --with-secrets writes it"));
         }
     }
     if scope.has_database {
-        let name = scope.name(PASSWORD);
+        let name = scope.request.object(PASSWORD);
         requirements.push(format!(
             "a Secret {name} with the password of the database: kubectl create secret generic {name} \
              --from-literal={PASSWORD_KEY}=\"$(openssl rand -hex 24)\""
@@ -87,7 +94,7 @@ pub(super) fn secrets(
             .flatten()
             .filter_map(|secret| Some(format!("a Secret {} that pulls images", secret.name.as_deref()?))),
     );
-    Ok((objects, requirements))
+    Ok((secrets, requirements))
 }
 
 /// Whether a variable or a reference is a key that the server may need.
@@ -97,21 +104,13 @@ fn has_key(scope: &Scope<'_>) -> bool {
     names.any(|name| setup::KEYS.iter().any(|key| key.variable == name || key.legacy == Some(name)))
 }
 
-fn secret(
-    scope: &Scope<'_>,
-    name: String,
-    values: IndexMap<String, Option<Redacted>>,
-    notes: &mut Vec<String>,
-) -> Result<Value, Refused> {
-    let mut object = metadata::object(scope, ("v1", "Secret"), name.clone(), "config")?;
-    let mut data = Map::new();
+fn secret(name: String, values: IndexMap<String, Option<Redacted>>, notes: &mut Vec<String>) -> Secret {
+    let mut data = IndexMap::new();
     for (key, value) in values {
         match value {
-            Some(value) => _ = data.insert(key, value.expose().into()),
+            Some(value) => _ = data.insert(key, value.expose().to_owned()),
             None => notes.push(format!("the Secret {name} lacks `{key}`, whose value is not known")),
         }
     }
-    object["type"] = "Opaque".into();
-    object["stringData"] = Value::Object(data);
-    Ok(object)
+    Secret { name, data }
 }

@@ -45,7 +45,7 @@ impl Request {
             }
             _ => IndexMap::new(),
         };
-        let names = env.iter().filter(|(_, value)| map.is_empty() && is_set(value.as_ref()));
+        let names = env.iter().filter(|_| map.is_empty());
         let options = SetupOptions {
             name: self.name.clone(),
             port: self.port,
@@ -53,7 +53,7 @@ impl Request {
             debugger_base_url: Some(self.debugger_base_url.clone().unwrap_or_else(|| self.server_url())),
             has_database: self.postgres_uri.is_some(),
             image: self.image.clone(),
-            env_file_names: names.map(|(name, _)| name.clone()).collect(),
+            env_file_names: names.map(|(name, value)| (name.clone(), is_set(value.as_ref()))).collect(),
             env: map,
         };
         setup(plan, &options)
@@ -113,7 +113,7 @@ impl Request {
         let variables = setup.services.iter().flat_map(|service| service.environment.values());
         let names = variables.filter_map(|variable| match variable {
             Variable::From { names, .. } => Some(names),
-            Variable::Text { .. } => None,
+            Variable::Default { .. } | Variable::Text { .. } => None,
         });
         names.flatten().filter_map(value).collect()
     }
@@ -141,6 +141,7 @@ impl Session {
         contract::KEYS.iter().any(|key| match server.and_then(|it| it.environment.get(key.variable)) {
             Some(Variable::From { names, .. }) => names.iter().any(|name| self.given.contains_key(name)),
             Some(Variable::Text { text }) => !text.is_empty(),
+            Some(Variable::Default { .. }) => true,
             None => is_in_file(key.variable) || key.legacy.is_some_and(is_in_file),
         })
     }

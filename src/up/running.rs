@@ -64,7 +64,7 @@ pub async fn databases(
     let addresses = (engine.address_of(&postgres.id).await?, engine.address_of(&redis.id).await?);
     let (Some(postgres), Some(redis)) = addresses else { return Ok(None) };
     Ok(Some(Databases {
-        postgres: setup::DATABASE_URI.replace(setup::POSTGRES.name, &postgres),
+        postgres: setup::database_uri().replace(setup::POSTGRES.name, &postgres),
         redis: setup::REDIS_URI.1.replace(setup::REDIS.name, &redis),
         is_served: is_running(api),
     }))

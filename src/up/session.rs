@@ -49,6 +49,7 @@ impl Session {
             file.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
         for (name, variable) in &service.environment {
             let value = match variable {
+                Variable::Default { before, default, after, .. } => Some(format!("{before}{default}{after}")),
                 Variable::Text { text } => Some(text.clone()),
                 Variable::From { names, .. } => names.iter().find_map(|name| self.given.get(name).cloned()),
             };

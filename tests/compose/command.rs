@@ -21,16 +21,11 @@ fn read(env: &TestEnv, file: &str) -> String {
 fn it_writes_what_compose_takes() {
     let env = TestEnv::project();
     let run = env.run("compose compose.yaml --debugger-port 8124 --port 8125");
-    assert_eq!(
-        (run.code, run.out.as_str()),
-        (0, "docker compose -f compose.yaml up --wait\n"),
-        "{}",
-        run.err
-    );
-    assert_eq!(read(&env, "compose.Dockerfile"), env.run("dockerfile -").out);
-    assert!(env.path("compose.Dockerfile.dockerignore").exists());
+    assert_eq!((run.code, run.out.as_str()), (0, "docker compose up --wait\n"), "{}", run.err);
+    assert_eq!(read(&env, "Dockerfile"), env.run("dockerfile -").out);
+    assert!(env.path("Dockerfile.dockerignore").exists());
     assert_valid(&parsed(&read(&env, "compose.yaml")));
-    let compose = config(&env.path(""), &[("PLATFORM_API_KEY", "key $1")], "compose.yaml").unwrap();
+    let compose = config(&env.path(""), &[("LANGSMITH_API_KEY", "key $1")], "compose.yaml").unwrap();
     let services: Vec<&String> = compose["services"].as_object().unwrap().keys().collect();
     assert_eq!(services, ["langgraph-api", "langgraph-debugger", "langgraph-postgres", "langgraph-redis"]);
     assert_eq!(environment(&compose, "langgraph-api")["LANGSMITH_API_KEY"], "key $1");
@@ -48,7 +43,7 @@ fn it_writes_what_compose_takes() {
 fn the_file_is_the_same_wherever_it_is_written() {
     let env = TestEnv::project();
     let plain = env.run("compose -");
-    assert!(plain.err.contains("agentcli dockerfile compose.Dockerfile"), "{}", plain.err);
+    assert!(plain.err.contains("agentcli dockerfile Dockerfile"), "{}", plain.err);
     let other = TestEnv::project().variable("PLATFORM_API_KEY", "secret").run("compose -");
     assert_eq!(plain.out, other.out);
     assert!(!plain.out.contains("\nname:"));
@@ -62,13 +57,14 @@ fn what_is_there_is_checked_and_kept() {
     let env = TestEnv::project().file("compose.yaml", "services: {}\n");
     let refused = env.run("compose compose.yaml");
     assert_eq!(refused.code, 2, "{}", refused.err);
-    assert!(!env.path("compose.Dockerfile").exists(), "nothing is written where one file is refused");
+    assert!(!env.path("Dockerfile").exists(), "nothing is written where one file is refused");
     assert_eq!(env.run("compose --check compose.yaml").code, 1);
     assert_eq!(env.run("compose --force compose.yaml").code, 0);
     assert_eq!(env.run("compose --check compose.yaml").code, 0);
     let stale = env.run("compose --check compose.yaml --port 9999");
     assert_eq!(stale.code, 1);
-    assert!(stale.err.contains("options") && stale.err.contains("without --check"), "{}", stale.err);
+    assert!(stale.err.contains(":\n  +     ports: [\"127.0.0.1:9999:8000\"]"), "{}", stale.err);
+    assert!(stale.err.contains("without --check"), "{}", stale.err);
 }
 
 #[test]
@@ -107,7 +103,7 @@ fn a_database_of_the_users_own_stands_in_no_file() {
     let uri = "postgres://me:s3$cret@db/x";
     let compose = config(&env.path(""), &[("POSTGRES_URI", uri)], "compose.yaml").unwrap();
     let variables = environment(&compose, "langgraph-api");
-    assert_eq!((variables["POSTGRES_URI"].as_str(), variables["DATABASE_URI"].as_str()), (uri, uri));
+    assert_eq!((variables["POSTGRES_URI"].as_str(), variables.get("DATABASE_URI")), (uri, None));
     assert_eq!(compose["services"]["langgraph-postgres"], json!(null));
     let bad = env.run("compose - --postgres-uri s3cret");
     assert!(bad.code == 2 && !bad.err.contains("s3cret"), "{}", bad.err);
@@ -136,7 +132,7 @@ fn the_env_file_is_named_and_its_differences_are_told() {
     let run = env.run("compose deploy.yml -c app/agent.json");
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(run.err.contains("../.env:2 ") && !run.err.contains("w0rd"), "{}", run.err);
-    let compose = config(&env.path(""), &[("PLATFORM_API_KEY", "other")], "deploy.yml").unwrap();
+    let compose = config(&env.path(""), &[("LANGSMITH_API_KEY", "other")], "deploy.yml").unwrap();
     let variables = environment(&compose, "langgraph-api");
     assert_eq!(variables["LANGSMITH_API_KEY"], "mine", "what env says is not written over");
     assert!(!read(&env, "deploy.yml").contains("mine"));
@@ -168,7 +164,7 @@ fn an_empty_key_is_none() {
     ] {
         let run = env.run("compose compose.yaml");
         assert_eq!(run.code, 0, "{}", run.err);
-        let compose = config(&env.path(""), &[("PLATFORM_API_KEY", "real")], "compose.yaml").unwrap();
+        let compose = config(&env.path(""), &[("LANGSMITH_API_KEY", "real")], "compose.yaml").unwrap();
         assert_eq!(environment(&compose, "langgraph-api")["LANGSMITH_API_KEY"], "real");
     }
 }
@@ -216,4 +212,47 @@ fn a_server_waits_for_the_end_of_its_migrations() {
     let compose = config(&env.path(""), &[], "alone.yaml").unwrap();
     assert_eq!(compose["services"].as_object().unwrap().keys().collect::<Vec<_>>(), ["langgraph-api"]);
     assert_eq!(compose["services"]["langgraph-api"]["volumes"][0]["target"], "/data");
+}
+
+#[test]
+fn values_of_env_are_not_shown_by_check() {
+    let env = TestEnv::project().file("agent.json", ENV_MAP);
+    assert_eq!(env.run("compose compose.yaml").code, 0);
+    let text = read(&env, "compose.yaml");
+    std::fs::write(env.path("compose.yaml"), text.replace("PLAIN: x", "PLAIN: y")).unwrap();
+    let stale = env.run("compose --check compose.yaml");
+    assert_eq!(stale.code, 1);
+    assert!(stale.err.contains("is out of date at line ") && !stale.err.contains("PLAIN"), "{}", stale.err);
+}
+
+#[test]
+fn a_person_can_read_it() {
+    let env = TestEnv::project().file(".env", "A=1\n");
+    let config = read(&env, "agent.json").replacen('{', r#"{"env": ".env", "#, 1);
+    fs::write(env.path("agent.json"), config).unwrap();
+    for (server, most) in [("licensed", 30), ("memory", 30), ("pg", 55)] {
+        let text = env.run(&format!("compose - --server {server}")).out;
+        assert!(text.lines().count() <= most, "{text}");
+        for once in ["/postgres?sslmode=disable", "redis://", "env_file: .env", "cap_drop: [ALL]"] {
+            assert!(text.matches(once).count() <= 1, "{once}: {text}");
+        }
+        assert!(text.lines().all(|line| line.trim_end() == line), "{text}");
+    }
+}
+
+#[test]
+fn each_file_builds_a_dockerfile_of_its_own() {
+    let env = TestEnv::project().file("Dockerfile", "FROM scratch\n");
+    let refused = env.run("compose compose.yaml");
+    assert!(
+        refused.code == 2 && refused.err.contains("`Dockerfile` is there and was not written"),
+        "{}",
+        refused.err
+    );
+    let other = env.run("compose deploy.yaml --server memory");
+    assert_eq!(other.code, 0, "{}", other.err);
+    assert_eq!(read(&env, "Dockerfile"), "FROM scratch\n");
+    assert!(read(&env, "deploy.yaml").contains("build: {context: ., dockerfile: ./deploy.Dockerfile}\n"));
+    assert!(read(&env, "deploy.yaml").contains("Start: docker compose -f deploy.yaml up --wait."));
+    assert!(env.path("deploy.Dockerfile").exists());
 }

@@ -66,7 +66,7 @@ impl Project {
         command.args(arguments).current_dir(self.app()).env("DOCKER_HOST", host());
         command
             .env("DOCKER_CONFIG", self.docker_config.path())
-            .env("PLATFORM_API_KEY", "k$y")
+            .env("LANGSMITH_API_KEY", "k$y")
             .output()
             .unwrap()
     }

@@ -43,6 +43,7 @@ fn service() -> impl Strategy<Value = Service> {
     let variables = hash_map(name(), text(), 0..6);
     (variables, vec(text(), 1..4), "[a-z]{1,6}").prop_map(|(variables, command, image)| Service {
         name: "a-b".to_owned(),
+        is_server: false,
         image: ServiceImage::Named { name: image },
         command: Some(command),
         environment: variables.into_iter().map(|(name, text)| (name, Variable::Text { text })).collect(),
@@ -63,7 +64,7 @@ fn setup(services: Vec<Service>) -> Setup {
 fn texts(environment: &IndexMap<String, Variable>) -> BTreeMap<String, String> {
     let text = |variable: &Variable| match variable {
         Variable::Text { text } => text.clone(),
-        Variable::From { .. } => String::new(),
+        Variable::From { .. } | Variable::Default { .. } => String::new(),
     };
     environment.iter().map(|(name, variable)| (name.clone(), text(variable))).collect()
 }
@@ -115,6 +116,7 @@ fn compose_itself_reads_what_was_meant() {
 fn paths_are_not_taken_for_anything_else() {
     let service = |name: &str| Service {
         name: name.to_owned(),
+        is_server: true,
         image: ServiceImage::Built { name: "x".to_owned() },
         command: None,
         environment: IndexMap::new(),

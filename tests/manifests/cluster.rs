@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use agentcli::compiler::back::emit::kubernetes;
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
@@ -51,19 +50,19 @@ fn the_schemas_of_kubernetes_accept_every_field() {
 #[test]
 fn a_parser_of_yaml_1_1_reads_what_was_meant() {
     let mut runner = TestRunner::deterministic();
-    let objects: Vec<Value> =
+    let values: Vec<Value> =
         (0..400).map(|_| text::object().new_tree(&mut runner).unwrap().current()).collect();
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("k8s.yaml");
-    fs::write(&file, kubernetes::manifests(&text::plan(), &objects, &[])).unwrap();
+    fs::write(&file, text::written(&values, "a comment".to_owned())).unwrap();
     let script = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(open(sys.argv[1], encoding='utf-8')))))";
     let run = Command::new(python()).args(["-c", script]).arg(&file).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let read: Vec<Value> = serde_json::from_slice(&run.stdout).unwrap();
-    for (read, meant) in read.iter().zip(&objects) {
-        assert_eq!(read, meant);
+    for (read, meant) in read.iter().zip(text::meant(&values)) {
+        assert_eq!(*read, meant);
     }
-    assert_eq!(read.len(), objects.len());
+    assert_eq!(read.len(), values.len());
 }
 
 /// Podman with a storage of its own.

@@ -1,18 +1,35 @@
-//! Whatever the strings: the text says exactly them, to another YAML parser.
+//! Whatever the values: the filters of templates write exactly them, for our reader of YAML and for another.
 
-use agentcli::compiler::back::emit::kubernetes::manifests;
-use agentcli::compiler::back::plan::Plan;
+use agentcli::compiler::back::emit::heading::comments;
+use agentcli::compiler::back::emit::template::render;
+use agentcli::compiler::manifests::yaml;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::output::compose_file::documents;
-use crate::output::goldens;
 use crate::output::properties::nasty;
 
-pub(super) fn plan() -> Plan {
-    let case = goldens::cases().remove(0);
-    goldens::plan(&case, &goldens::config_of(&case))
+/// Each value in its places, as YAML documents.
+const TEMPLATE: &str = "\
+{% for value in values %}
+---
+block:
+  {{ value | block(2) }}
+line: {{ value | yaml }}
+flow: [{{ value | flow }}, {key: {{ value | flow }}}]
+{% endfor %}
+";
+
+/// The documents of values, below a comment.
+pub(super) fn written(values: &[Value], comment: String) -> String {
+    comments([comment]) + &render(TEMPLATE, &json!({ "values": values }))
+}
+
+/// What [`written`] means.
+pub(super) fn meant(values: &[Value]) -> Vec<Value> {
+    let document = |value| json!({ "block": value, "line": value, "flow": [value, { "key": value }] });
+    values.iter().map(document).collect()
 }
 
 /// Strings, among them those that parsers of YAML 1.1 or 1.2 take for other values without quotes.
@@ -72,11 +89,36 @@ pub(super) fn object() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn another_parser_reads_what_was_meant() {
-    let plan = plan();
+fn two_parsers_read_what_was_meant() {
     let cases = ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() };
-    proptest!(cases, |(objects in vec(object(), 1..3), remark in nasty())| {
-        let text = manifests(&plan, &objects, &[remark]);
-        prop_assert_eq!(documents(&text), objects, "{}", text);
+    proptest!(cases, |(values in vec(prop_oneof![object(), text().prop_map(Value::from)], 1..3), comment in nasty())| {
+        let text = written(&values, comment);
+        prop_assert_eq!(documents(&text), meant(&values), "{}", text);
+        prop_assert_eq!(yaml::documents(&text).unwrap(), meant(&values), "{}", text);
     });
+}
+
+#[test]
+fn quotes_are_only_where_yaml_needs_them() {
+    for (value, line, flow) in [
+        (json!(["CMD", "pg_isready", "-U", "127.0.0.1"]), "[CMD, pg_isready, -U, 127.0.0.1]", None),
+        (json!("redis:6"), "redis:6", Some("\"redis:6\"")),
+        (json!("${A:-b}"), "${A:-b}", Some("\"${A:-b}\"")),
+        (json!("postgres://a:b@c:1/d?e=f"), "postgres://a:b@c:1/d?e=f", Some("\"postgres://a:b@c:1/d?e=f\"")),
+        (json!("two words"), "two words", None),
+        (json!(["."]), "[.]", None),
+        (json!("./a"), "./a", None),
+        (json!(".env"), ".env", None),
+        (json!(".inf"), "\".inf\"", None),
+        (json!("10Gi"), "10Gi", None),
+        (json!("8000"), "\"8000\"", None),
+        (json!("1e3"), "\"1e3\"", None),
+        (json!("127.0.0.1:1:2"), "\"127.0.0.1:1:2\"", None),
+        (json!("no"), "\"no\"", None),
+        (json!("a #b"), "\"a #b\"", None),
+        (json!({ "a": {}, "b": 1 }), "{a: {}, b: 1}", None),
+    ] {
+        let both = render("{{ it | yaml }}\n{{ it | flow }}", &json!({ "it": value }));
+        assert_eq!(both, format!("{line}\n{}", flow.unwrap_or(line)));
+    }
 }

@@ -10,7 +10,20 @@ const SCHEMA: &str = include_str!("compose.schema.json");
 pub(crate) fn parsed(yaml: &str) -> Value {
     let mut documents = documents(yaml);
     assert_eq!(documents.len(), 1, "{yaml}");
-    documents.remove(0)
+    merged(documents.remove(0))
+}
+
+/// The value with the merge keys of YAML 1.1 resolved, which compose knows.
+fn merged(value: Value) -> Value {
+    match value {
+        Value::Object(mut members) => {
+            let base =
+                members.remove("<<").into_iter().filter_map(|base| base.as_object().cloned()).flatten();
+            base.chain(members).map(|(key, member)| (key, merged(member))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(merged).collect(),
+        value => value,
+    }
 }
 
 /// The documents of the file as another YAML parser reads them, as JSON.

@@ -74,12 +74,14 @@ fn compose_file(plan: &Plan, env: Option<EnvConfig>) -> String {
             Some(EnvConfig::Map(values)) => values,
             _ => IndexMap::new(),
         },
-        env_file_names: Vec::new(),
+        env_file_names: IndexMap::new(),
     };
     let project = plan.context.project.as_str();
-    let build =
-        Build { context: plan.context.root.clone(), dockerfile: format!("./{project}/compose.Dockerfile") };
-    let form = Form { build: Some(build), env_file: plan.env.file.clone(), ..Form::default() };
+    let dockerfile_path =
+        if project == "." { "./Dockerfile".to_owned() } else { format!("./{project}/Dockerfile") };
+    let build = Build { context: plan.context.root.clone(), dockerfile: dockerfile_path };
+    let remark = ". Start: docker compose up --wait. Stop: docker compose down.".to_owned();
+    let form = Form { remark, build: Some(build), env_file: plan.env.file.clone(), ..Form::default() };
     let text = compose(plan, &setup(plan, &options), &form);
     assert_valid(&parsed(&text));
     text

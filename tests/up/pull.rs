@@ -122,6 +122,7 @@ impl World {
     fn session(&self) -> Session {
         let service = |name: &str, ports| Service {
             name: name.to_owned(),
+            is_server: false,
             image: ServiceImage::Named { name: self.name(name) },
             command: None,
             environment: IndexMap::new(),

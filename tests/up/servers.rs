@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use agentcli::compiler::server::setup::DATABASE_URI;
+use agentcli::compiler::server::setup::database_uri;
 
 use super::Project;
 use crate::engine::docker;
@@ -364,7 +364,7 @@ impl Project {
         let network = format!("{}_default", self.name);
         let start = |path: &&str| {
             let auth = format!("LANGGRAPH_AUTH={}", json!({ "path": path }));
-            let database = format!("DATABASE_URI={DATABASE_URI}");
+            let database = format!("DATABASE_URI={}", database_uri());
             let redis = "REDIS_URI=redis://langgraph-redis:6379";
             let run = ["run", "-d", "--network", &network, "-e", &auth, "-e", &database, "-e", redis, &image];
             docker(&self.host, &run).trim().to_owned()

@@ -4,7 +4,7 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 
 use agentcli::api::wire::Secret;
-use agentcli::compiler::back::emit::kubernetes as emit;
+use agentcli::compiler::back::emit::heading::comments;
 use agentcli::compiler::manifests::image_name::ImageName;
 use agentcli::compiler::server::cluster;
 use agentcli::kubernetes::{self, Manifests, Refused, Request};
@@ -88,8 +88,8 @@ fn manifests(details: RevisionDetails, secrets: Vec<Secret>, given: Given) -> Re
     let refused = |Refused { message, hint }| {
         Refusal::bad(format!("The deployment has no manifests: {message}; {hint}."))
     };
-    let Manifests { objects, requirements, notes, .. } = kubernetes::manifests(&request).map_err(refused)?;
+    let Manifests { text, requirements, notes, .. } = kubernetes::manifests(&request).map_err(refused)?;
     remarks.extend(requirements.iter().map(|it| format!("Requires {it}")));
     remarks.extend(notes.iter().map(|it| format!("Note: {it}")));
-    Ok(emit::documents(&remarks, &objects))
+    Ok(comments(remarks) + &text)
 }

@@ -23,6 +23,9 @@ use crate::up::Session;
 /// The default name of the file.
 const NAME: &str = "compose.yaml";
 
+/// The names of files that compose finds itself.
+const NAMES: &[&str] = &[NAME, "compose.yml", "docker-compose.yaml", "docker-compose.yml"];
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,9 +54,8 @@ impl Compose {
             self.note_dockerfile(env, &save_path);
             return Ok(env.out.write(&artifacts[0].text)?);
         }
-        let others = "options, manifests or the layout of the project";
-        let next = format!("docker compose -f {} up --wait", shell_word(&project::with_slashes(&save_path)));
-        self.save.save(env, &planned, &artifacts, others, &next)
+        let next = format!("{} up --wait", program(&save_path));
+        self.save.save(env, &planned, &artifacts, &next)
     }
 
     /// The compose file, and the Dockerfile unless an image is given.
@@ -64,23 +66,27 @@ impl Compose {
         session: &Session,
         save_path: &Path,
     ) -> Result<Vec<Artifact>, Error> {
-        let dockerfile = dockerfile_beside(save_path);
-        let form = self.form(env, planned, session, &dockerfile);
+        let form = self.form(env, planned, session, save_path);
         let text = compose::compose(&planned.plan, &session.setup, &form);
-        let mut artifacts = vec![Artifact::new(save_path.to_owned(), text)];
+        let file = Artifact { has_values: has_values(planned), ..Artifact::new(save_path.to_owned(), text) };
+        let mut artifacts = vec![file];
         if self.setup.image.is_none() {
-            artifacts.extend(dockerfile_command::artifacts(env, planned, &dockerfile)?);
+            artifacts.extend(dockerfile_command::artifacts(env, planned, &dockerfile_beside(save_path))?);
         }
         Ok(artifacts)
     }
 
-    fn form(&self, env: &Env, planned: &Planned, session: &Session, dockerfile: &Path) -> Form {
-        let place = env.directory.join(directory_of(dockerfile));
+    fn form(&self, env: &Env, planned: &Planned, session: &Session, save_path: &Path) -> Form {
+        let dockerfile = dockerfile_beside(save_path);
+        let place = env.directory.join(directory_of(&dockerfile));
         let context = env.directory.join(&planned.context);
         let project = directory_of(&env.directory.join(&planned.project.path));
         let name = dockerfile.file_name().unwrap_or_default().to_string_lossy();
         let env_file = planned.plan.env.file.as_deref();
+        // In the directory of the file, wherever it was written from.
+        let program = program(Path::new(save_path.file_name().unwrap_or_default()));
         Form {
+            remark: format!(". Start: {program} up --wait. Stop: {program} down."),
             is_named: self.setup.project.project_name.is_some(),
             build: self.setup.image.is_none().then(|| Build {
                 context: relative_path(project::relative(&place, &context)),
@@ -95,7 +101,7 @@ impl Compose {
 
     fn warn(&self, env: &mut Env, planned: &Planned, has_database: bool) {
         Self::warn_of_differences(env, planned);
-        if matches!(&planned.config.env, Some(EnvConfig::Map(values)) if !values.is_empty()) {
+        if has_values(planned) {
             let name = &planned.plan.config.name;
             let text = format!(
                 "the compose file contains the values of `env` from {name}; a .env file keeps secrets out of both"
@@ -130,11 +136,27 @@ impl Compose {
     }
 }
 
-/// `compose.Dockerfile` for `compose.yaml`.
+/// Whether the compose file has values of `env`.
+fn has_values(planned: &Planned) -> bool {
+    matches!(&planned.config.env, Some(EnvConfig::Map(values)) if !values.is_empty())
+}
+
+/// `docker compose`, with the file unless it finds the file itself.
+fn program(save_path: &Path) -> String {
+    match save_path.to_str() {
+        Some(path) if NAMES.contains(&path) => "docker compose".to_owned(),
+        _ => format!("docker compose -f {}", shell_word(&project::with_slashes(save_path))),
+    }
+}
+
+/// `Dockerfile` for a file that compose finds itself, `deploy.Dockerfile` for `deploy.yaml`.
 fn dockerfile_beside(save_path: &Path) -> PathBuf {
+    let name = save_path.file_name().unwrap_or_default();
+    if NAMES.iter().any(|known| name == *known) {
+        return save_path.with_file_name("Dockerfile");
+    }
     let is_yaml = save_path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
-    let stem = if is_yaml { save_path.file_stem() } else { save_path.file_name() };
-    let mut name = stem.unwrap_or_default().to_owned();
+    let mut name = if is_yaml { save_path.file_stem() } else { Some(name) }.unwrap_or_default().to_owned();
     name.push(".Dockerfile");
     save_path.with_file_name(name)
 }

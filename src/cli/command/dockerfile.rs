@@ -8,6 +8,7 @@ use crate::cli::artifact::{Artifact, SaveOptions};
 use crate::cli::compile::{PlanOptions, Planned, directory_of};
 use crate::cli::console::{note, warn};
 use crate::cli::env::Env;
+use crate::cli::setup::real_directory;
 use crate::compiler::back::emit::dockerfile::{self, shell_word};
 use crate::compiler::back::emit::heading::MARK;
 use crate::compiler::paths;
@@ -15,6 +16,7 @@ use crate::compiler::server::files::{self, README, SUFFIX};
 use crate::compiler::words::listed;
 use crate::error::Error;
 use crate::project;
+use crate::ship::slug;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -56,8 +58,8 @@ impl Dockerfile {
             return Ok(env.out.write(&dockerfile::dockerfile(&planned.plan))?);
         };
         let artifacts = artifacts(env, &planned, &save_path)?;
-        let others = "options, manifests or the layout of the project";
-        self.save.save(env, &planned, &artifacts, others, &build_line(&planned, &save_path))
+        let line = build_line(env, &planned, &save_path);
+        self.save.save(env, &planned, &artifacts, &line)
     }
 }
 
@@ -71,9 +73,8 @@ pub(super) fn artifacts(env: &Env, planned: &Planned, save_path: &Path) -> Resul
     plan.move_server_files(in_context(env, planned, &directory)?);
     let readme = directory.join(README);
     let server = files::files(plan.server.product).into_iter().map(|file| Artifact {
-        path: directory.join(file.path),
-        text: file.text,
         readme: Some(readme.clone()),
+        ..Artifact::new(directory.join(file.path), file.text)
     });
     let mut artifacts = vec![
         Artifact::new(save_path.to_owned(), dockerfile::dockerfile(&plan)),
@@ -97,12 +98,14 @@ fn in_context(env: &Env, planned: &Planned, directory: &Path) -> Result<String, 
     Ok(path)
 }
 
-/// The command that builds what was written. BuildKit is asked for, since Docker before 23 has it off, except on
-/// Windows, whose shells have no such assignments.
-fn build_line(planned: &Planned, save_path: &Path) -> String {
+/// The command that builds what was written, with the name of the project's directory as the tag. BuildKit is asked for,
+/// since Docker before 23 has it off, except on Windows, whose shells have no such assignments.
+fn build_line(env: &Env, planned: &Planned, save_path: &Path) -> String {
     let word = |path: &Path| shell_word(&project::with_slashes(path));
     let builder = if cfg!(windows) { "" } else { "DOCKER_BUILDKIT=1 " };
-    format!("{builder}docker build -f {} -t agent {}", word(save_path), word(&planned.context))
+    let directory = real_directory(&env.directory.join(&planned.project.path));
+    let tag = slug(&directory.file_name().unwrap_or_default().to_string_lossy());
+    format!("{builder}docker build -f {} -t {tag} {}", word(save_path), word(&planned.context))
 }
 
 /// Warns where a Dockerfile beside the configuration was generated, and is not `current` but for digests of agent.lock.

@@ -17,7 +17,7 @@ use crate::cli::service::Service;
 use crate::cli::settings::{Settings, deployment_name};
 use crate::cli::variables;
 use crate::compiler::back::emit::dockerfile::shell_word;
-use crate::compiler::back::emit::kubernetes as emit;
+use crate::compiler::back::emit::heading::{comments, heading};
 use crate::error::Error;
 use crate::kubernetes::{self, Manifests as Made, Refused, Request};
 use crate::project;
@@ -81,14 +81,14 @@ impl Manifests {
         let planned = self.options.plan(env, agent_lock::ByDefault::Never)?;
         let request = self.request(env, &planned)?;
         let refused = |Refused { message, hint }| Error::usage(visible_line(&message), visible_line(&hint));
-        let Made { objects, requirements, notes, services } =
+        let Made { text, requirements, notes, services, .. } =
             kubernetes::manifests(&request).map_err(refused)?;
         planned.check_services(&services)?;
         for text in &notes {
             note(env, &visible_line(text));
         }
-        let remarks: Vec<String> = requirements.iter().map(|it| format!("Requires {it}")).collect();
-        let text = emit::manifests(&planned.plan, &objects, &remarks);
+        let heading = heading(&planned.plan, "; `agentcli manifests` writes it again.");
+        let text = heading + &comments(requirements.iter().map(|it| format!("Requires {it}"))) + &text;
         let Some(save_path) = save_path else { return Ok(env.out.write(&text)?) };
         if self.with_secrets {
             warn(
@@ -100,8 +100,8 @@ impl Manifests {
             note(env, &format!("the cluster needs {}", visible_line(text)));
         }
         let next = format!("kubectl apply -f {}", shell_word(&project::with_slashes(&save_path)));
-        let artifacts = [Artifact::new(save_path, text)];
-        self.save.save(env, &planned, &artifacts, "options or the deployment", &next)
+        let artifacts = [Artifact { has_values: self.with_secrets, ..Artifact::new(save_path, text) }];
+        self.save.save(env, &planned, &artifacts, &next)
     }
 
     fn request<'a>(&self, env: &mut Env, planned: &'a Planned) -> Result<Request<'a>, Error> {

@@ -112,7 +112,8 @@ fn services_project(
         project.variables.push(("DOCKER_HOST".to_owned(), engine.host().to_owned()));
     }
     let addresses = session.addresses.clone();
-    let form = Form { is_named: true, are_images_here: true, addresses, ..Form::default() };
+    let remark = ", for `agentcli up`.".to_owned();
+    let form = Form { remark, is_named: true, is_run_by_up: true, addresses, ..Form::default() };
     (project, compose(&planned.plan, &setup, &form))
 }
 

@@ -3,6 +3,6 @@
 pub mod compose;
 pub mod dockerfile;
 pub mod heading;
-pub mod kubernetes;
 mod quote;
+pub mod template;
 mod yaml;

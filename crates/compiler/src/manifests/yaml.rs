@@ -1,8 +1,8 @@
-//! YAML, as far as manifests use it: the first document of a text as a JSON value.
+//! YAML, as far as manifests use it: documents of a text as JSON values.
 
 use std::ops::Range;
 
-use saphyr_parser::{Event, Marker, Parser};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, StrInput};
 use serde_json::{Map, Value};
 
 use super::Broken;
@@ -19,12 +19,36 @@ enum Open {
 
 /// Reads the first document of `text`. All scalars are strings, and an alias is null, so that a text cannot expand.
 pub fn read(text: &str) -> Result<Value, Broken> {
+    let string = |text: String, _| Value::String(text);
+    Ok(next(&mut Parser::new_from_str(text), text, string)?.unwrap_or_default())
+}
+
+/// Reads all documents of `text`. Scalars without quotes that are JSON are numbers, booleans or null.
+pub fn documents(text: &str) -> Result<Vec<Value>, Broken> {
+    let typed = |text: String, is_plain: bool| match serde_json::from_str(&text) {
+        Ok(value) if is_plain => value,
+        _ => Value::String(text),
+    };
+    let mut parser = Parser::new_from_str(text);
+    let mut documents = Vec::new();
+    while let Some(document) = next(&mut parser, text, typed)? {
+        documents.push(document);
+    }
+    Ok(documents)
+}
+
+/// The next document. `scalar` makes a value of a scalar, and of whether it is without quotes.
+fn next(
+    parser: &mut Parser<'_, StrInput<'_>>,
+    text: &str,
+    scalar: impl Fn(String, bool) -> Value,
+) -> Result<Option<Value>, Broken> {
     let mut open: Vec<Open> = Vec::new();
-    for event in Parser::new_from_str(text) {
+    for event in parser {
         let (event, span) =
             event.map_err(|error| Broken::new(around(text, *error.marker()), error.info()))?;
         let done = match event {
-            Event::Scalar(text, ..) => Value::String(text.into_owned()),
+            Event::Scalar(text, style, ..) => scalar(text.into_owned(), style == ScalarStyle::Plain),
             Event::Alias(_) => Value::Null,
             Event::SequenceStart(..) | Event::MappingStart(..) if open.len() == MAX_LEVELS => {
                 return Err(Broken::new(around(text, span.start), "nested too deeply"));
@@ -42,11 +66,11 @@ pub fn read(text: &str) -> Result<Value, Broken> {
                 Some(Open::Map(entries, _)) => Value::Object(entries),
                 None => Value::Null,
             },
-            Event::DocumentEnd | Event::StreamEnd => return Ok(Value::Null),
-            Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
+            Event::Nothing | Event::StreamStart | Event::StreamEnd => continue,
+            Event::DocumentStart(_) | Event::DocumentEnd => continue,
         };
         match open.last_mut() {
-            None => return Ok(done),
+            None => return Ok(Some(done)),
             Some(Open::List(items)) => items.push(done),
             Some(Open::Map(entries, key)) => match key.take() {
                 Some(key) => _ = entries.insert(key, done),
@@ -54,7 +78,7 @@ pub fn read(text: &str) -> Result<Value, Broken> {
             },
         }
     }
-    Ok(Value::Null)
+    Ok(None)
 }
 
 /// The byte range of the character at `marker`, which counts characters.

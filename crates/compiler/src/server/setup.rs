@@ -17,6 +17,8 @@ pub struct Service {
     pub start_period: u32,
 }
 
+/// Variable and password of the database's user.
+pub const PASSWORD: (&str, &str) = ("POSTGRES_PASSWORD", "postgres");
 /// The queue of runs; without persistence.
 pub const REDIS: Service = Service {
     name: "langgraph-redis",
@@ -26,18 +28,15 @@ pub const REDIS: Service = Service {
     health: &["redis-cli", "ping"],
     start_period: 30,
 };
-/// The database. Only the other services can reach it, so the password need not be secret.
+/// The database. Its user and its database have the names that are the image's default. Only the other services can reach
+/// it, so the password need not be secret.
 pub const POSTGRES: Service = Service {
     name: "langgraph-postgres",
     image: "pgvector/pgvector:pg16",
-    command: &["postgres", "-c", "shared_preload_libraries=vector"],
-    environment: &[
-        ("POSTGRES_DB", "postgres"),
-        ("POSTGRES_USER", "postgres"),
-        ("POSTGRES_PASSWORD", "postgres"),
-    ],
+    command: &[],
+    environment: &[PASSWORD],
     // Over TCP: during the first initialisation, a temporary server listens on the socket.
-    health: &["pg_isready", "-h", "127.0.0.1", "-U", "postgres", "-d", "postgres"],
+    health: &["pg_isready", "-h", "127.0.0.1", "-U", "postgres"],
     start_period: 60,
 };
 /// The databases of servers that keep their state in databases.
@@ -75,10 +74,10 @@ pub const REDIS_PREFIX: &str = "REDIS_KEY_PREFIX";
 /// Variable with the time in seconds that the server gives its runs to end when it is stopped; its default and maximum.
 pub const GRACE: (&str, u64, u64) = ("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", 180, 3600);
 /// Variables with the URL of the database. All releases read the first; the second takes precedence.
-pub const DATABASE_VARIABLES: &[&str] = &["POSTGRES_URI", "DATABASE_URI"];
-/// URL of the database.
-pub const DATABASE_URI: &str =
-    "postgres://postgres:postgres@langgraph-postgres:5432/postgres?sslmode=disable";
+pub const DATABASE_VARIABLES: [&str; 2] = ["POSTGRES_URI", "DATABASE_URI"];
+/// URL of the database, before and after the password.
+pub const DATABASE_URI: [&str; 2] =
+    ["postgres://postgres:", "@langgraph-postgres:5432/postgres?sslmode=disable"];
 /// Variable with the maximum number of connections of a server to the database.
 pub const DATABASE_POOL: &str = "LANGGRAPH_POSTGRES_POOL_MAX_SIZE";
 /// Variable of the caller with the URL of their own database.
@@ -108,6 +107,11 @@ pub const KEYS: &[Key] = &[
     },
     Key { variable: "LANGGRAPH_CLOUD_LICENSE_KEY", legacy: None, found_by: &["LANGGRAPH_CLOUD_LICENSE_KEY"] },
 ];
+
+/// URL of the database with its password.
+pub fn database_uri() -> String {
+    DATABASE_URI.join(PASSWORD.1)
+}
 
 /// Interval between health checks, in seconds.
 pub const INTERVAL: u32 = 5;

@@ -46,7 +46,7 @@ impl Helper {
         } else if is_redis {
             redis::SERVER.into()
         } else {
-            service.command.iter().copied().chain(postgres::SETTINGS).collect()
+            postgres::SERVER.into()
         };
         // Only the client in the container is the superuser, over the socket, which needs no password.
         let variable = |&(name, value): &(&str, &str)| match name {

@@ -7,8 +7,8 @@ use url::Url;
 
 use super::text::decoded;
 
-/// Options of the server in a container of the host: connections for ten deployments that use all of theirs.
-pub(super) const SETTINGS: [&str; 2] = ["-c", "max_connections=1000"];
+/// Command of the server in a container of the host: with connections for ten deployments that use all of theirs.
+pub(super) const SERVER: [&str; 3] = ["postgres", "-c", "max_connections=1000"];
 
 /// Takes the databases that all have in common from roles of deployments, as far as the user owns them: by default, every
 /// role may connect to them, and up to release 14 create tables there.

@@ -1,24 +1,29 @@
-//! Setup → compose file, in the Compose Specification of 2021: the first releases of the plugin refuse newer keys, such as
-//! `start_interval`.
+//! Setup → compose file. `templates/compose.yaml.jinja` has its keys.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use indexmap::IndexMap;
+use serde::Serialize;
 
-use crate::back::emit::{heading, yaml};
-use crate::back::plan::{Health, Plan, Port, Service, ServiceImage, Setup, Variable};
+use crate::back::emit::heading::heading;
+use crate::back::emit::template::render;
+use crate::back::plan::{Health, Plan, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
+
+const TEMPLATE: &str = include_str!("../../../../../templates/compose.yaml.jinja");
 
 /// How to write a setup.
 #[derive(Clone, Debug, Default)]
 pub struct Form {
+    /// What follows the name of the configuration in the heading.
+    pub remark: String,
     /// Whether to write the project name. Without it compose uses the name of the file's directory, and the file is the same
     /// on every machine.
     pub is_named: bool,
     /// How compose builds the project's image. Without it the image has to exist.
     pub build: Option<Build>,
-    /// Whether compose must not pull images, since the engine has all of them.
-    pub are_images_here: bool,
+    /// Whether `up` runs the file: the engine has all images, and `up` starts what ends.
+    pub is_run_by_up: bool,
     /// The .env file, relative to the compose file.
     pub env_file: Option<String>,
     /// By service: the IP address that its ports are published on. Without one, they are published on all.
@@ -26,7 +31,7 @@ pub struct Form {
 }
 
 /// A build of the project's image.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Build {
     /// The context root, relative to the compose file.
     pub context: String,
@@ -34,82 +39,103 @@ pub struct Build {
     pub dockerfile: String,
 }
 
+/// The values of the template.
+#[derive(Serialize)]
+struct Values<'a> {
+    heading: String,
+    name: Option<&'a str>,
+    is_run_by_up: bool,
+    /// What the services with the project's image share, if there are several.
+    shared: Option<Container>,
+    services: Vec<Entry<'a>>,
+    volumes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    container: Container,
+    command: Vec<String>,
+    ports: Vec<String>,
+    volumes: Vec<String>,
+    health: Option<&'a Health>,
+    /// The command of the health check.
+    check: Vec<String>,
+    /// The services before it, and what it waits for.
+    after: IndexMap<&'a str, &'static str>,
+    ends: bool,
+}
+
+#[derive(Clone, PartialEq, Serialize)]
+struct Container {
+    is_server: bool,
+    build: Option<Build>,
+    image: String,
+    env_file: Option<String>,
+    environment: IndexMap<String, String>,
+}
+
 /// The compose file of a setup, with `\n` at the end of each line on every system.
 pub fn compose(plan: &Plan, setup: &Setup, form: &Form) -> String {
-    let services: Map<String, Value> =
-        setup.services.iter().map(|it| (it.name.clone(), service(it, setup, form))).collect();
-    let volumes: Map<String, Value> = setup.volumes.iter().map(|it| (it.clone(), json!({}))).collect();
-    let parts = members([
-        ("name", form.is_named.then(|| literal(&setup.name))),
-        ("services", Some(services.into())),
-        ("volumes", Some(volumes.into())),
-    ]);
-    let parts = parts.into_iter().map(|(key, value)| yaml::block(&json!({ key: value })));
-    format!("{}\n{}", heading::comments(plan, "compose"), parts.collect::<Vec<_>>().join("\n"))
+    let services: Vec<Entry<'_>> = setup.services.iter().map(|service| entry(service, setup, form)).collect();
+    let servers = services.iter().map(|it| &it.container).filter(|it| it.is_server).collect::<Vec<_>>();
+    let shared = match servers[..] {
+        [first, ref others @ ..] if !others.is_empty() && others.iter().all(|it| *it == first) => {
+            Some(first.clone())
+        }
+        _ => None,
+    };
+    let values = Values {
+        heading: heading(plan, &form.remark),
+        name: form.is_named.then_some(&*setup.name),
+        is_run_by_up: form.is_run_by_up,
+        shared,
+        services,
+        volumes: &setup.volumes,
+    };
+    render(TEMPLATE, &values)
 }
 
-fn service(service: &Service, setup: &Setup, form: &Form) -> Value {
+fn entry<'a>(service: &'a Service, setup: &'a Setup, form: &Form) -> Entry<'a> {
+    let address = form.addresses.get(&service.name);
+    let check = service.health.iter().filter(|health| !health.command.is_empty());
+    let check = check.flat_map(|health| ["CMD"].into_iter().chain(health.command.iter().map(String::as_str)));
+    let mount = |it: &VolumeMount| literal(&format!("{}:{}", it.volume, it.target));
+    Entry {
+        name: &service.name,
+        container: container(service, form),
+        command: service.command.iter().flatten().map(|word| literal(word)).collect(),
+        ports: service.ports.iter().map(|port| published(port, address)).collect(),
+        volumes: service.mounts.iter().map(mount).collect(),
+        health: service.health.as_ref(),
+        check: check.map(literal).collect(),
+        after: service.after.iter().map(|other| (&**other, setup.condition(other))).collect(),
+        ends: service.ends,
+    }
+}
+
+fn container(service: &Service, form: &Form) -> Container {
     let (ServiceImage::Built { name } | ServiceImage::Named { name }) = &service.image;
     let is_built = matches!(service.image, ServiceImage::Built { .. });
-    let build = form.build.as_ref().filter(|_| is_built);
-    let environment: Map<String, Value> =
-        service.environment.iter().map(|(name, value)| (name.clone(), variable(value))).collect();
-    let address = form.addresses.get(&service.name);
-    let ports: Value = service.ports.iter().map(|port| published(port, address)).collect();
-    let mounts = service.mounts.iter().map(|mount| literal(&format!("{}:{}", mount.volume, mount.target)));
-    let after: Map<String, Value> = service
-        .after
-        .iter()
-        .map(|other| (other.clone(), json!({ "condition": setup.condition(other) })))
-        .collect();
-    let env_file = service.env_file.as_ref().and(form.env_file.as_deref());
-    let members = members([
-        (
-            "build",
-            build.map(|it| json!({ "context": literal(&it.context), "dockerfile": literal(&it.dockerfile) })),
-        ),
+    let environment = service.environment.iter().map(|(name, value)| (name.clone(), variable(value)));
+    Container {
+        is_server: service.is_server,
         // Compose names the images that it builds.
-        ("image", build.is_none().then(|| literal(name))),
-        ("pull_policy", form.are_images_here.then(|| "never".into())),
-        ("command", service.command.as_deref().map(literals)),
-        ("env_file", env_file.map(|path| json!([literal(path)]))),
-        ("environment", Some(environment.into())),
-        ("ports", Some(ports)),
-        ("volumes", Some(mounts.collect())),
-        ("healthcheck", service.health.as_ref().map(health)),
-        ("depends_on", Some(after.into())),
-    ]);
-    members.into()
-}
-
-fn health(health: &Health) -> Value {
-    if health.command.is_empty() {
-        return json!({ "disable": true });
+        build: form
+            .build
+            .as_ref()
+            .filter(|_| is_built)
+            .map(|it| Build { context: literal(&it.context), dockerfile: literal(&it.dockerfile) }),
+        image: literal(name),
+        env_file: form.env_file.as_deref().filter(|_| service.env_file.is_some()).map(literal),
+        environment: environment.collect(),
     }
-    let command = std::iter::once("CMD".to_owned()).chain(health.command.iter().cloned());
-    json!({
-        "test": literals(&command.collect::<Vec<_>>()),
-        "interval": format!("{}s", health.interval),
-        "timeout": format!("{}s", health.timeout),
-        "retries": health.retries,
-        "start_period": format!("{}s", health.start_period),
-    })
-}
-
-/// The members that have a value, and an item where that is a list or a mapping.
-fn members<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
-    let is_empty = |value: &Value| *value == json!([]) || *value == json!({});
-    let members = members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-    members.filter(|(_, value)| !is_empty(value)).collect()
-}
-
-fn literals(words: &[String]) -> Value {
-    words.iter().map(|word| literal(word)).collect()
 }
 
 /// A string in which compose interpolates nothing. It never does so in keys.
-fn literal(text: &str) -> Value {
-    text.replace('$', "$$").into()
+fn literal(text: &str) -> String {
+    text.replace('$', "$$")
 }
 
 /// `127.0.0.1:8123:8000`
@@ -122,17 +148,16 @@ fn published(port: &Port, address: Option<&IpAddr>) -> String {
     format!("{address}{}:{}", port.host, port.container)
 }
 
-fn variable(value: &Variable) -> Value {
+/// A value with the variable that compose takes it from, if there is one.
+fn variable(value: &Variable) -> String {
     match value {
         Variable::Text { text } => literal(text),
-        Variable::From { names, is_needed } => first_of(names, *is_needed).into(),
+        Variable::Default { before, name, default, after } => {
+            format!("{}${{{name}:-{default}}}{}", literal(before), literal(after))
+        }
+        Variable::From { names, is_needed } => {
+            let otherwise = if *is_needed { "?is needed and not set" } else { "-" };
+            names.first().map(|name| format!("${{{name}:{otherwise}}}")).unwrap_or_default()
+        }
     }
-}
-
-/// A compose expression for the first of `names` that is set and not empty.
-fn first_of(names: &[String], is_needed: bool) -> String {
-    let Some((last, others)) = names.split_last() else { return String::new() };
-    let last =
-        if is_needed { format!("${{{last}:?is needed and not set}}") } else { format!("${{{last}:-}}") };
-    others.iter().rev().fold(last, |behind, name| format!("${{{name}:-{behind}}}"))
 }

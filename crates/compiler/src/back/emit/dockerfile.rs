@@ -5,7 +5,7 @@ use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::back::emit::heading::{self, MARK};
+use crate::back::emit::heading::heading;
 use crate::back::emit::quote;
 use crate::back::plan::{Action, Command, Mount, Plan, Step};
 use crate::manifests::dockerignore::escaped;
@@ -33,7 +33,7 @@ pub fn dockerfile(plan: &Plan) -> String {
         steps.push(Rendered { heading, is_apart, instruction: instruction(step) });
     }
     rendered(
-        minijinja::context! { heading => heading::comments(plan, "dockerfile").trim_end(), steps => Serde(steps) },
+        minijinja::context! { heading => heading(plan, "; `agentcli dockerfile` writes it again.").trim_end(), steps => Serde(steps) },
     )
 }
 
@@ -51,10 +51,7 @@ fn rendered(context: minijinja::Value) -> String {
 
 /// The `.dockerignore` for that Dockerfile.
 pub fn dockerignore(plan: &Plan) -> String {
-    let mut text = format!(
-        "{MARK}from {}. Selects the build context of the Dockerfile beside it.\n",
-        heading::name(plan)
-    );
+    let mut text = heading(plan, ". Selects the build context of the Dockerfile beside it.");
     let withheld = plan.context.withheld.iter().map(|path| escaped(path));
     let server = plan.server.files.iter().map(|path| format!("!{}", escaped(path)));
     for line in plan.context.ignore.iter().cloned().chain(withheld).chain(server) {

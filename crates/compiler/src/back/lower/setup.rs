@@ -27,8 +27,8 @@ pub struct SetupOptions {
     pub image: Option<String>,
     /// Values of `env`, if it is an object.
     pub env: IndexMap<String, String>,
-    /// Names with a value in the .env file that `env` names.
-    pub env_file_names: Vec<String>,
+    /// Names in the .env file that `env` names, and whether each has a value.
+    pub env_file_names: IndexMap<String, bool>,
 }
 
 /// The project name for `directory`, an absolute path in parts: the directory's name in the form that compose requires, and
@@ -85,9 +85,14 @@ fn beside(plan: &Plan, data: &setup::Service) -> Service {
     let has_data = data.name == setup::POSTGRES.name;
     Service {
         name: data.name.to_owned(),
+        is_server: false,
         image: ServiceImage::Named { name: image },
         command: (!data.command.is_empty()).then(|| owned(data.command)),
-        environment: data.environment.iter().map(|&(name, value)| (name.to_owned(), text(value))).collect(),
+        environment: data
+            .environment
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), default(name, value)))
+            .collect(),
         env_file: None,
         ports: Vec::new(),
         mounts: has_data
@@ -117,6 +122,7 @@ fn server(plan: &Plan, options: &SetupOptions, fixed: Variables, after: Vec<Stri
     };
     Service {
         name: setup::SERVER.to_owned(),
+        is_server: true,
         image,
         command: None,
         environment,
@@ -174,24 +180,43 @@ fn state(plan: &Plan) -> Option<VolumeMount> {
 
 type Variables = IndexMap<String, Variable>;
 
-/// Variables that the setup sets: the addresses of the other services, and the port.
+/// Variables that the setup sets: the addresses of the other services; and the port, and other names of the address of the
+/// database, where `env` has them.
 fn fixed(plan: &Plan, options: &SetupOptions) -> Variables {
-    let port = (setup::PORT_VARIABLE.to_owned(), text(&plan.server.port.to_string()));
-    if !plan.server.product.has_replicas() {
-        return [port].into_iter().collect();
+    let product = plan.server.product;
+    let mut fixed = Variables::new();
+    if product.has_replicas() {
+        // All releases read the first, those that agentcli installs also the last, which takes precedence.
+        let [first, last] = setup::DATABASE_VARIABLES;
+        let own = if product.installation.is_some() { last } else { first };
+        let names =
+            setup::DATABASE_VARIABLES.into_iter().filter(|name| *name == own || is_named(name, options));
+        fixed.extend(names.map(|name| (name.to_owned(), database(options))));
+        let (name, uri) = setup::REDIS_URI;
+        fixed.insert(name.to_owned(), text(uri));
     }
-    let database = if options.has_database {
-        Variable::From { names: vec![setup::OWN_DATABASE.to_owned()], is_needed: true }
-    } else {
-        text(setup::DATABASE_URI)
-    };
-    let (redis, redis_uri) = setup::REDIS_URI;
-    let databases = setup::DATABASE_VARIABLES.iter().map(|&name| (name.to_owned(), database.clone()));
-    databases.chain([(redis.to_owned(), text(redis_uri)), port]).collect()
+    if is_named(setup::PORT_VARIABLE, options) {
+        fixed.insert(setup::PORT_VARIABLE.to_owned(), text(&plan.server.port.to_string()));
+    }
+    fixed
+}
+
+/// The address of the database.
+fn database(options: &SetupOptions) -> Variable {
+    if options.has_database {
+        return Variable::From { names: vec![setup::OWN_DATABASE.to_owned()], is_needed: true };
+    }
+    let ([before, after], (name, default)) = (setup::DATABASE_URI.map(str::to_owned), setup::PASSWORD);
+    Variable::Default { before, name: name.to_owned(), default: default.to_owned(), after }
+}
+
+/// Whether `env` has a variable.
+fn is_named(name: &str, options: &SetupOptions) -> bool {
+    options.env.contains_key(name) || options.env_file_names.contains_key(name)
 }
 
 fn notes(fixed: &Variables, options: &SetupOptions) -> Vec<Note> {
-    let names = options.env.keys().chain(&options.env_file_names);
+    let names = options.env.keys().chain(options.env_file_names.keys());
     let fixed = names.filter(|name| fixed.contains_key(*name));
     let why = |name: &String| match setup::DATABASE_VARIABLES.contains(&name.as_str()) {
         true if options.has_database => "--postgres-uri takes precedence",
@@ -206,7 +231,7 @@ fn notes(fixed: &Variables, options: &SetupOptions) -> Vec<Note> {
 fn is_given(key: &Key, options: &SetupOptions) -> bool {
     let is_set = |name: &str| {
         options.env.get(name).is_some_and(|value| !value.is_empty())
-            || options.env_file_names.iter().any(|other| other == name)
+            || options.env_file_names.get(name) == Some(&true)
     };
     is_set(key.variable) || key.legacy.is_some_and(is_set)
 }
@@ -224,6 +249,12 @@ fn health(command: Vec<String>, start_period: u32) -> Health {
 
 fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// A value that the user of a compose file can set by a variable of its own name.
+fn default(name: &str, value: &str) -> Variable {
+    let (before, after) = (String::new(), String::new());
+    Variable::Default { before, name: name.to_owned(), default: value.to_owned(), after }
 }
 
 fn text(text: &str) -> Variable {

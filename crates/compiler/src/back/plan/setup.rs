@@ -34,6 +34,8 @@ impl Setup {
 pub struct Service {
     /// Name, and host name on the network.
     pub name: String,
+    /// Whether it runs the project, and not what that needs.
+    pub is_server: bool,
     /// Image.
     pub image: ServiceImage,
     /// Command, if it is not the image's default.
@@ -78,10 +80,21 @@ pub enum ServiceImage {
 #[derive(Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Variable {
+    /// A text, part of which the user of a compose file can replace.
+    Default {
+        /// What precedes that part.
+        before: String,
+        /// Name of the variable with another value.
+        name: String,
+        /// The part.
+        default: String,
+        /// What follows it.
+        after: String,
+    },
     /// The first non-empty one of some variables of the environment that starts the setup. It can be a secret, so it is not
     /// written to a file.
     From {
-        /// Names of the variables.
+        /// Names of the variables. A compose file has the first alone.
         names: Vec<String>,
         /// Whether the setup cannot start without it. Otherwise it is empty or unset.
         is_needed: bool,
@@ -97,6 +110,7 @@ impl fmt::Debug for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::From { names, .. } => f.debug_tuple("From").field(names).finish(),
+            Self::Default { name, .. } => f.debug_tuple("Default").field(name).finish(),
             Self::Text { .. } => f.write_str("Text"),
         }
     }
