@@ -124,6 +124,7 @@ impl BuildOptions {
             inline_cache: self.cache_to.is_some(),
             time: source_date(env)?.map(Timestamp::as_second),
             secrets,
+            sources: None,
         })
     }
 
