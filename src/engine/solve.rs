@@ -120,7 +120,8 @@ fn solve_request(request: &BuildRequest, images: &[String], session: &str) -> So
     SolveRequest {
         r#ref: format!("{session}build"),
         exporter_deprecated: "moby".to_owned(),
-        exporter_attrs_deprecated: HashMap::from([("name".to_owned(), tags.join(","))]),
+        // An empty name is an invalid one.
+        exporter_attrs_deprecated: tags.iter().take(1).map(|_| ("name".to_owned(), tags.join(","))).collect(),
         session: session.to_owned(),
         frontend: "dockerfile.v0".to_owned(),
         frontend_attrs: attributes,
