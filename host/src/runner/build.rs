@@ -16,9 +16,9 @@ use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
 use agentcli::project::{self, Boundary, Project};
 
 use super::confined::confine;
-use super::engine::without_network;
 use super::repository::{self, Remote};
 use super::{BuildJob, Failure, LogSink, Origin, archive, tree};
+use crate::net::address;
 use crate::store::persist::system_error;
 use crate::store::removal;
 
@@ -46,7 +46,8 @@ pub(super) async fn build(
         let remote = Remote { url, reference, commit: commit.as_deref(), access: *access };
         repository::fetch(&remote, &tree.path, *repository_limit, &log).await.map_err(Failure::Refused)?;
     }
-    let (root, mark, lines) = (tree.path.clone(), tree.mark.clone(), log.clone());
+    let (root, lines) = (tree.path.clone(), log.clone());
+    let mark = tree.mark.clone();
     let prepared = tokio::task::spawn_blocking(move || {
         let _mark = Mark::set(&mark);
         prepare(&root, &job, server, &lines)
@@ -61,7 +62,7 @@ pub(super) async fn build(
         let Error::Step(failed) = &error else { return error.into() };
         failed.last_lines.iter().for_each(|line| log(LogLevel::Error, line));
         let key = failed.step.key.as_ref().map(|key| format!("; it comes from `{key}` of {config}"));
-        Failure::Refused(without_network(&format!("{error}{}", key.unwrap_or_default())))
+        Failure::Refused(address::hidden(&format!("{error}{}", key.unwrap_or_default())))
     })
 }
 
@@ -121,8 +122,8 @@ fn report(event: &BuildEvent, log: &LogSink) {
         }
         BuildEvent::StepStarted(step) if !step.internal => log(LogLevel::Info, &step.summary()),
         BuildEvent::StepLog { line, .. } => log(LogLevel::Info, line),
-        BuildEvent::StepFailed { reason, .. } => log(LogLevel::Error, &without_network(reason)),
-        BuildEvent::Warning { message } => log(LogLevel::Warning, &without_network(message)),
+        BuildEvent::StepFailed { reason, .. } => log(LogLevel::Error, &address::hidden(reason)),
+        BuildEvent::Warning { message } => log(LogLevel::Warning, &address::hidden(message)),
         BuildEvent::RunsAgain { .. }
         | BuildEvent::StepStarted(_)
         | BuildEvent::StepProgress { .. }
@@ -417,6 +418,23 @@ mod tests {
         let mode = |path: &str| fs::metadata(tree.path().join(path)).unwrap().permissions().mode() & 0o7777;
         let modes = entries.map(|(path, ..)| mode(path));
         assert_eq!(modes, [0o700, 0o600, 0o755, 0o644, 0o711]);
+    }
+
+    #[test]
+    fn a_source_that_ended_the_service_is_not_read_again_by_itself() {
+        let builds = TempDir::new().unwrap();
+        let tag = "host/a/b.1:2";
+        let tree = || Tree::new(builds.path(), tag);
+        let names = || fs::read_dir(builds.path()).unwrap().count();
+        let first = tree().unwrap_or_else(|error| panic!("{error}"));
+        // As it is left if the service ends now.
+        std::mem::forget(Mark::set(&first.mark));
+        std::mem::forget(first);
+        let Err(Failure::Refused(reason)) = tree() else { panic!("it is read again") };
+        assert!(reason.contains("the service ended while it read the source"), "{reason}");
+        // What a user asks for after that is another try, and so is the build of another revision.
+        drop(tree().unwrap_or_else(|error| panic!("{error}")));
+        assert_eq!(names(), 1, "the tree of the first one");
     }
 
     #[test]
