@@ -85,7 +85,7 @@ mod tests {
         fs::write(root.path().join("1"), "a name that is taken").unwrap();
         std::os::unix::fs::symlink(outside.path(), root.path().join("first link")).unwrap();
         let mut here = openat(CWD, root.path(), DIRECTORY, Mode::empty()).unwrap();
-        for _ in 0..40_000 {
+        for _ in 0..20_000 {
             for name in ["a", "b"] {
                 rustix::fs::mkdirat(&here, name, Mode::RWXU).unwrap();
             }
