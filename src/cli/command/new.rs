@@ -56,9 +56,10 @@ impl New {
         let own = with_slashes(&tidy(&self.path));
         let own = if own.is_empty() { own } else { format!(" {}", shell_word(&own)) };
         let has_configuration = CONFIGURATIONS.iter().any(|name| directory.join(name).exists());
-        let hint = match has_configuration {
-            true => "start it with `agentcli dev`".to_owned(),
-            false => format!("write its configuration with `agentcli init{own}`"),
+        let hint = if has_configuration {
+            "start it with `agentcli dev`".to_owned()
+        } else {
+            format!("write its configuration with `agentcli init{own}`")
         };
         Some(Error::usage(
             format!("this is a project already, with the graph `{}`", visible_line(&graph.shown())),

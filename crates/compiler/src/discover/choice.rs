@@ -197,10 +197,8 @@ impl<'s> Project<'s> {
                 let values = &self.sources[&file].values;
                 let item = values.items.iter().find(|item| item.name == *original).map(|item| &item.value);
                 let value = item.or_else(|| values.helpers.get(original)).cloned();
-                let value = value.unwrap_or_else(|| match values.imports.contains_key(original) {
-                    true => Value::Same(original.clone()),
-                    false => Value::Other,
-                });
+                let handed_on = values.imports.get(original).map(|_| Value::Same(original.clone()));
+                let value = value.or(handed_on).unwrap_or(Value::Other);
                 self.follow(&file, original, &value, seen)
             }
         }
