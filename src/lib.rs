@@ -34,10 +34,10 @@
 //! | [`watch`] | changes of the user's tree; the only user of notify | `compiler`, `project` |
 //! | [`probe`] | readiness checks of a server over HTTP | `api` |
 //! | [`child`] | child processes, none of which outlives this program; starts every process | `live` |
-//! | [`dev`] | the server on this machine | `child`, `compiler`, `live`, `probe`, `project`, `watch` |
+//! | [`dev`] | the server on this machine, and its page | `child`, `compiler`, `live`, `probe`, `project`, `watch` |
 //! | [`up`] | the whole server in containers | `compiler`, `engine`, `live`, `probe`, `watch` |
 //! | [`compose`] | the same with further services, through docker compose | `child`, `compiler`, `engine`, `live`, `probe`, `project`, `up` |
-//! | [`invoke`] | runs graphs of an agent server, and reads the events of a run | `api` |
+//! | [`invoke`] | runs graphs of an agent server, reads the events of a run, and serves a page for it | `api` |
 //! | [`doctor`] | checks what the machine lacks for the other commands | `api`, `compiler`, `dev`, `engine`, `project`, `up` |
 //! | [`lsp`] | the language server; the only user of lsp-server and lsp-types | `compiler`, `diagnostic`, `project` |
 //! | [`kubernetes`] | plan and resources to objects of Kubernetes | `api`, `compiler` |

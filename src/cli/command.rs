@@ -17,6 +17,7 @@ mod lock;
 mod lsp;
 mod manifests;
 mod new;
+mod open;
 mod package_files;
 mod plan;
 mod sbom;
@@ -85,6 +86,13 @@ commands! {
     /// Otherwise, only the answer is printed: the text of the last message if a language model wrote it, or else the
     /// final state as JSON. Ctrl-C cancels the run.
     Invoke(invoke),
+
+    /// Open a page for a server: chat, runs, threads and the graph
+    ///
+    /// Serves the page of `dev` on this machine, at a path that only this run knows, and forwards its requests to the server
+    /// with the given headers. Without a URL or --deployment, the server is that of `dev` for the project here, or else of
+    /// `up`. Ctrl-C ends it.
+    Open(open),
 
     /// Lock the images of the configuration by their digests
     ///

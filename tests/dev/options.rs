@@ -5,12 +5,13 @@ use std::io::Read as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::guard::ask;
 use super::{Dev, Project, call};
-use crate::harness::TestEnv;
-use crate::harness::until;
+use crate::harness::{TestEnv, free_port, until};
 
 /// A graph that answers variables of its environment.
 const ENVIRONMENT: &str = r#"import os
@@ -252,5 +253,39 @@ fn help_names_every_option_with_its_default() {
         "[default: 10]",
     ] {
         assert!(help.contains(option), "{option}\n{help}");
+    }
+}
+
+#[test]
+fn allowed_host_and_excluded_files() {
+    let project = Project::of("hello");
+    let port = free_port();
+    let number = port.to_string();
+    let options = ["--allow-host", "host.docker.internal", "--reload-exclude", "notes*"];
+    let mut dev = project.ready(&[&["--port", number.as_str()], &options[..]].concat());
+    let status = |host: &str| ask(port, "GET", "/ok", &[("Host", host)], "");
+    assert_eq!(status(&format!("host.docker.internal:{port}")).status, 200);
+    let refused = status("tunnel.example");
+    assert_eq!(refused.status, 421);
+    assert!(refused.body.contains("--allow-host"), "{}", refused.body);
+    project.write("src/hello/notes_1.py", "");
+    let events = dev.within(Duration::from_secs(3));
+    assert!(events.iter().all(|event| event["event"] != "reloading"), "{events:?}");
+    project.write("src/hello/other.py", "");
+    assert_eq!(dev.until("reloading")["changed"], serde_json::json!(["src/hello/other.py"]));
+    dev.stop("INT");
+}
+
+#[test]
+fn names_and_patterns_that_cannot_be_meant_are_refused() {
+    let project = Project::of("hello");
+    for (option, value, reason) in [
+        ("--allow-host", "http://a.example", "it is not a host name"),
+        ("--allow-host", "10.0.0.1", "IP addresses are always allowed"),
+        ("--reload-exclude", "!kept.py", "it may not begin with"),
+        ("--reload-exclude", "/", "it is empty"),
+    ] {
+        let (code, _, err) = project.fails(&[option, value]);
+        assert!(code == 2 && err.contains(reason), "{option} {value}: {code} {err}");
     }
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 
+use url::Host;
+
 use crate::cli::ask::confirm;
 use crate::cli::check::{self, ConfigOption};
 use crate::cli::compile;
@@ -52,7 +54,7 @@ const INSPECTION: Duration = Duration::from_secs(30);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  agentcli dev                                    run ./agent.json on http://127.0.0.1:2024
+  agentcli dev                                    run ./agent.json, with a page at http://127.0.0.1:2024
   agentcli dev ./agent.py:graph                   run this graph, without a configuration
   agentcli dev --port 8080 --no-browser           fail if port 8080 is taken
   agentcli dev --debug-port 5678 --wait-for-client
@@ -72,6 +74,14 @@ pub(crate) struct Dev {
     /// Port to listen on [default: 2024 or the next free one]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
+
+    /// Name under which other programs ask for the server, such as host.docker.internal; may be repeated
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
+    allow_host: Vec<String>,
+
+    /// Files whose changes do not restart the server, beside those that git ignores: a pattern of .dockerignore from the directory of the configuration, or a name at any depth; may be repeated
+    #[arg(long, value_name = "GLOB", value_parser = glob, conflicts_with = "no_reload")]
+    reload_exclude: Vec<String>,
 
     /// Do not restart on changes
     #[arg(long)]
@@ -181,6 +191,36 @@ fn server(name: &str) -> Result<&'static Product, String> {
     }
 }
 
+/// A name of the server in URLs.
+fn host_name(text: &str) -> Result<String, String> {
+    match Host::parse(text) {
+        Ok(Host::Domain(_)) => Ok(text.to_owned()),
+        Ok(_) => Err("IP addresses are always allowed".to_owned()),
+        Err(_) => Err("it is not a host name: pass it without a scheme, port and path".to_owned()),
+    }
+}
+
+/// A line of a .dockerignore that ignores something.
+fn glob(text: &str) -> Result<String, String> {
+    match text.trim_matches('/') {
+        "" => Err("it is empty".to_owned()),
+        path if path.starts_with(['!', '#']) => Err("it may not begin with ! or #".to_owned()),
+        path => Ok(path.to_owned()),
+    }
+}
+
+/// Patterns of files below a directory, as lines of a .dockerignore at a root that is that directory or above it.
+fn below(directory: &Path, root: &str, globs: &[String]) -> Vec<String> {
+    let root = directory.join(root);
+    let root = root.canonicalize().unwrap_or(root);
+    let inside = directory.strip_prefix(&root).unwrap_or(Path::new(""));
+    let line = |glob: &String| {
+        let place = if glob.contains('/') { inside.to_owned() } else { inside.join("**") };
+        place.join(glob).display().to_string()
+    };
+    globs.iter().map(line).collect()
+}
+
 /// Log levels of the server, which has them in upper case.
 const LOG_LEVELS: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 
@@ -208,7 +248,7 @@ impl Reader<'_> {
     fn session(&self, env: &mut Env) -> Result<Session, Error> {
         let Dev { graph, config, no_lock, server, .. } = self.dev;
         let options = compiler::Options { no_lock: *no_lock, server, ..Default::default() };
-        let (project, config, plan) = match graph {
+        let (project, config, mut plan) = match graph {
             None => {
                 let path = config.path(env);
                 check::compile(env, &path, &options, UNUSED)?
@@ -221,6 +261,8 @@ impl Reader<'_> {
         };
         let directory = compile::directory_of(&env.directory.join(&project.path));
         let directory = directory.canonicalize().unwrap_or(directory);
+        let excluded = below(&directory, &plan.local.watch.root, &self.dev.reload_exclude);
+        plan.local.watch.ignore.extend(excluded);
         let values = variables::values(env, &project, &config);
         let env = values.into_iter().chain(self.databases.clone()).chain(self.dev.traces());
         Ok(Session { directory, plan, env: env.collect() })
@@ -274,6 +316,7 @@ impl Dev {
         Ok(Options {
             host: self.host.clone(),
             port: self.port.map_or(Port::From(local::PORT), Port::Exactly),
+            allowed_hosts: self.allow_host.clone(),
             reload: !self.no_reload,
             standby: !self.no_standby,
             jobs: self.n_jobs_per_worker,

@@ -1,6 +1,48 @@
-# Refuses requests of foreign web pages before any of the server's code sees them, by the rules of guard.rs.
+# Refuses requests of foreign web pages before any of the server's code sees them, by the rules of guard.rs, and serves the
+# page.
 import json
 import re
+
+
+class Page:
+    """Serves the page to browsers, unless the project's own app has a route at its path."""
+
+    def __init__(self, app, rules):
+        self.app = app
+        self.path = rules["path"]
+        self.is_shared = rules["shared"]
+        with open(rules["file"], "rb") as file:
+            self.document = file.read()
+        self.headers = [(name.encode(), value.encode()) for name, value in rules["headers"]]
+
+    def is_asked_for(self, scope):
+        is_here = scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == self.path
+        return is_here and any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
+
+    async def __call__(self, scope, receive, send):
+        if not self.is_shared:
+            return await self.serve(send)
+        is_served = False
+
+        async def serve_instead(message):
+            nonlocal is_served
+            if message["type"] == "http.response.start" and self.is_free(scope, message):
+                is_served = True
+                await self.serve(send)
+            if not is_served:
+                await send(message)
+
+        await self.app(scope, receive, serve_instead)
+
+    def is_free(self, scope, answer):
+        """Whether nothing answers there, or the server itself, which has a health check there."""
+        module = getattr(scope.get("endpoint"), "__module__", None) or ""
+        return answer["status"] == 404 or module.partition(".")[0] == "langgraph_api"
+
+    async def serve(self, send):
+        headers = [*self.headers, (b"content-length", str(len(self.document)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": self.document})
 
 
 class Guard:
@@ -19,6 +61,7 @@ class Guard:
         self.own_hosts = re.compile(here["hosts"])
         self.own_peers = re.compile(here["peers"])
         self.studio = here["header"].encode()
+        self.page = Page(app, rules["page"])
 
     async def __call__(self, scope, receive, send):
         if scope["type"] == "lifespan":
@@ -26,7 +69,8 @@ class Guard:
         refused = self.refused(scope["headers"])
         if refused:
             return await self.refuse(scope, receive, send, *refused)
-        await self.app(self.without_studio(scope), receive, send)
+        app = self.page if self.page.is_asked_for(scope) else self.app
+        await app(self.without_studio(scope), receive, send)
 
     def without_studio(self, scope):
         """Leaves the header by which the studio passes the project's authentication to requests of this machine."""

@@ -1,4 +1,4 @@
-//! The server that `invoke` runs graphs of.
+//! The agent server that a command is about.
 
 use crate::cli::account::AccountOptions;
 use crate::cli::check::ConfigOption;
@@ -21,10 +21,6 @@ pub(super) struct TargetOptions {
     #[command(flatten)]
     project: ProjectName,
 
-    /// URL of the server [default: that of `dev` or `up` for the project here]
-    #[arg(long, value_name = "URL", conflicts_with = "deployment")]
-    url: Option<String>,
-
     /// ID or name of a deployment
     #[arg(long, value_name = "ID|NAME")]
     deployment: Option<String>,
@@ -42,10 +38,15 @@ pub(super) struct TargetOptions {
 }
 
 impl TargetOptions {
-    /// The server. The API key of the deployment service is never sent to it.
-    pub(super) fn server(&self, env: &mut Env, runtime: &Runtime) -> Result<Server, Error> {
+    /// The server at `url`, or else that of the options. The API key of the deployment service is never sent to it.
+    pub(super) fn server(
+        &self,
+        env: &mut Env,
+        runtime: &Runtime,
+        url: Option<&str>,
+    ) -> Result<Server, Error> {
         let headers = self.headers(env)?;
-        if let Some(url) = &self.url {
+        if let Some(url) = url {
             return Ok(Server::new(url, &headers, false)?);
         }
         if let Some(which) = &self.deployment {
@@ -57,7 +58,7 @@ impl TargetOptions {
         }
         Err(Error::usage(
             "no server runs for the project here",
-            "start one with `agentcli dev` or `agentcli up`, or pass --url or --deployment",
+            "start one with `agentcli dev` or `agentcli up`, or pass its URL or --deployment",
         ))
     }
 
