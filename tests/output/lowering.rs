@@ -459,3 +459,29 @@ fn the_files_of_such_a_server_are_copied_at_once() {
         assert!(sorted && files[0].text.starts_with(MARK));
     }
 }
+
+/// The server of a JavaScript project is the release that works with its graph library.
+#[test]
+fn such_a_server_runs_javascript_with_the_release_for_its_library() {
+    for (library, release) in [("1.4.18", "1.5.1"), ("1.1.0", "2.0.0"), ("0.2.40", "2.0.0")] {
+        let package = format!(r#"{{"dependencies": {{"@langchain/langgraph": "{library}"}}}}"#);
+        let files = Tree::new(MemoryFiles::new([TYPESCRIPT, ("package.json", &package)]));
+        let options = Options { server: &MEMORY, ..Options::default() };
+        let config = format!("{{{JS_GRAPHS}}}");
+        let analysis = analyze_for(&options, "agent.json", &config, &files);
+        assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
+        let plan = lower(&analysis.config, None, &files, "agent.json", &Options::default());
+        let text = dockerfile(&plan);
+        assert!(
+            text.contains("FROM node:20-slim\n") && text.ends_with("CMD [\"node\",\"/api/serve.mjs\"]\n"),
+            "{text}"
+        );
+        assert!(!text.contains("build.mts"), "{text}");
+        assert_eq!(serde_json::to_value(&plan.server).unwrap()["release"], release, "{library}");
+        let lock =
+            plan.server_files().find(|file| file.path == "Dockerfile.server/package-lock.json").unwrap();
+        let lock: serde_json::Value = serde_json::from_str(&lock.text).unwrap();
+        let installed = &lock["packages"]["node_modules/@langchain/langgraph-api"]["version"];
+        assert_eq!(installed, release);
+    }
+}

@@ -252,6 +252,7 @@ fn plan(name: String, actions: Vec<Action>) -> Plan {
         node: None,
         port: 1,
         healthcheck: Vec::new(),
+        release: None,
         files: None,
         directory: "/".into(),
     };

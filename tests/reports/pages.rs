@@ -92,7 +92,8 @@ fn servers_are_documented() {
     }));
     table.push_str(&row("base image", &|product| {
         let python = format!("`{}:VERSION{}`", product.python_image, product.tag_suffix);
-        let javascript = product.javascript_image.map(|image| format!("`{image}:VERSION`"));
+        let suffix = product.tag_suffix;
+        let javascript = product.javascript_image.map(|image| format!("`{image}:VERSION{suffix}`"));
         [python].into_iter().chain(javascript).collect::<Vec<_>>().join(", ")
     }));
     table.push_str(&row("packages", &|product| match &product.installation {
@@ -125,7 +126,13 @@ fn servers_are_documented() {
         version.map_or_else(|| "any".to_owned(), str::to_owned)
     }));
     table.push_str(&row("JavaScript graphs", &|product| {
-        if product.javascript_image.is_some() { "yes" } else { "refused" }.to_owned()
+        let refused = product.refusals_in_javascript().iter().filter(|it| it.values.is_empty());
+        let without: Vec<_> = refused.map(|it| format!("`{}`", it.pointer)).collect();
+        match product.javascript_image {
+            None => "refused".to_owned(),
+            Some(_) if without.is_empty() => "yes".to_owned(),
+            Some(_) => format!("yes, if all are; without {}", without.join(", ")),
+        }
     }));
     let refusals = PRODUCTS.iter().flat_map(|product| product.refusals());
     let refused: BTreeSet<_> = refusals.map(|refusal| (refusal.pointer, refusal.values)).collect();

@@ -72,7 +72,7 @@ pub(super) fn artifacts(env: &Env, planned: &Planned, save_path: &Path) -> Resul
     let directory = beside(SUFFIX);
     plan.move_server_files(in_context(env, planned, &directory)?);
     let readme = directory.join(README);
-    let server = files::files(plan.server.product).into_iter().map(|file| Artifact {
+    let server = files::files(plan.server.product, plan.server.release).into_iter().map(|file| Artifact {
         readme: Some(readme.clone()),
         ..Artifact::new(directory.join(file.path), file.text)
     });

@@ -18,6 +18,8 @@ use crate::cli::settings::{Settings, deployment_name};
 use crate::cli::variables;
 use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::compiler::back::emit::heading::{comments, heading};
+use crate::compiler::server::HEALTHCHECK;
+use crate::compiler::server::files::JAVASCRIPT_HEALTHCHECK;
 use crate::error::Error;
 use crate::kubernetes::{self, Manifests as Made, Refused, Request};
 use crate::project;
@@ -145,6 +147,7 @@ impl Manifests {
             images: planned.plan.images.clone(),
             executor_image: self.executor_image.clone(),
             server: planned.plan.server.product,
+            healthcheck: planned.plan.server.release.map_or(HEALTHCHECK, |_| JAVASCRIPT_HEALTHCHECK),
             resources: resources(spec, &self.resource)?,
             references,
             variables,

@@ -15,6 +15,7 @@ use crate::cli::runtime::Runtime;
 use crate::cli::source_date::source_date;
 use crate::cli::{image, image_name, setup};
 use crate::compiler::locks;
+use crate::compiler::server::files;
 use crate::engine::{self, Engine, ImageDetails};
 use crate::error::Error;
 use crate::live::relay;
@@ -122,9 +123,8 @@ impl Sbom {
     /// The packages of the lock files, and the name of the server.
     fn pinned(&self, planned: &Planned) -> (Vec<locks::Pinned>, &'static str) {
         let server = &planned.plan.server;
-        let installation = server.product.installation.as_ref();
-        let no_lock = self.options.no_lock();
-        let pinned = locks::pinned(&planned.config, &planned.project.files, installation, no_lock);
+        let (installed, no_lock) = (files::files(server.product, server.release), self.options.no_lock());
+        let pinned = locks::pinned(&planned.config, &planned.project.files, &installed, no_lock);
         (pinned, server.product.name)
     }
 

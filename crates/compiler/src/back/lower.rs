@@ -122,8 +122,10 @@ fn planned_server(input: &Input<'_>) -> Server {
         python,
         node,
         port: server::PORT,
+        release: image_server::installs_javascript(input)
+            .then(|| server::local::javascript_server_in_image(local::library_version(input))),
         files: image_server::files(input),
-        healthcheck: server::HEALTHCHECK.iter().map(|&word| word.to_owned()).collect(),
+        healthcheck: image_server::healthcheck(input).iter().map(|&word| word.to_owned()).collect(),
         directory: input.layout.project.clone(),
     }
 }

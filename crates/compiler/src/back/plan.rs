@@ -16,6 +16,7 @@ use serde_json::Value;
 
 pub use crate::front::config::Variant;
 use crate::server::files::{self, ServerFile};
+use crate::server::local::JavascriptServer;
 use crate::server::product::Product;
 pub use local::{AboveProject, JavascriptPackages, Local, NodeProject, PythonPackages, ServerPackage, Watch};
 pub use setup::{Health, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
@@ -75,6 +76,9 @@ pub struct Server {
     pub healthcheck: Vec<String>,
     /// Working directory in the image.
     pub directory: String,
+    /// The release of the server that the image of a JavaScript project installs; written with its version.
+    #[serde(serialize_with = "version", skip_serializing_if = "Option::is_none")]
+    pub release: Option<&'static JavascriptServer>,
     /// Directory of the context with the files of a server that the image installs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<String>,
@@ -237,7 +241,7 @@ impl Plan {
     pub fn server_files(&self) -> impl Iterator<Item = ServerFile> {
         let inside = |directory: &String| {
             let place = |file: ServerFile| ServerFile { path: format!("{directory}/{}", file.path), ..file };
-            files::files(self.server.product).into_iter().map(place).collect::<Vec<_>>()
+            files::files(self.server.product, self.server.release).into_iter().map(place).collect::<Vec<_>>()
         };
         self.server.files.iter().flat_map(inside)
     }
@@ -257,6 +261,10 @@ impl Plan {
 
 fn name<S: Serializer>(product: &Product, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(product.name)
+}
+
+fn version<S: Serializer>(release: &Option<&JavascriptServer>, serializer: S) -> Result<S::Ok, S::Error> {
+    release.map(JavascriptServer::version).serialize(serializer)
 }
 
 fn is_default(product: &&'static Product) -> bool {

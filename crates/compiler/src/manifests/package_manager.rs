@@ -142,10 +142,11 @@ impl Manager {
         }
     }
 
-    /// The command that installs the program in an image, from `package`, unless the base image has it.
-    pub fn bootstrap(&self, package: &str) -> Option<String> {
+    /// The command that installs the program in an image, from `package`, unless the base image has it. That may be a plain
+    /// one of Node.js, without pnpm.
+    pub fn bootstrap(&self, package: &str, is_plain: bool) -> Option<String> {
         let name = self.name;
-        (!self.is_in_image)
+        (!self.is_in_image || is_plain && self.is_pnpm())
             .then(|| format!("command -v {name} > /dev/null || npm install --global {package}"))
     }
 

@@ -4,9 +4,10 @@ use serde_json::json;
 
 use crate::back::lower::tools::{Tools, prefixed, words};
 use crate::back::lower::{Build, Input, bytecode};
-use crate::back::plan::Action;
+use crate::back::plan::{Action, Mount, Variant};
+use crate::manifests::package_manager::Manager;
 use crate::paths;
-use crate::server::files::{DIRECTORY, REQUIREMENTS, SERVE, SUFFIX};
+use crate::server::files::{DIRECTORY, JAVASCRIPT_HEALTHCHECK, REQUIREMENTS, START, SUFFIX};
 use crate::server::product::{LABEL, State, USER};
 use crate::server::{self, local};
 
@@ -16,12 +17,32 @@ pub(super) fn files(input: &Input<'_>) -> Option<String> {
     is_installed.then(|| input.layout.in_context(&format!("Dockerfile{SUFFIX}")))
 }
 
+/// Whether the image installs the server for JavaScript.
+pub(super) fn installs_javascript(input: &Input<'_>) -> bool {
+    input.config.server.installation.is_some() && input.resolved.variant == Variant::Javascript
+}
+
+/// The health check of the container.
+pub(super) fn healthcheck(input: &Input<'_>) -> &'static [&'static str] {
+    if installs_javascript(input) { JAVASCRIPT_HEALTHCHECK } else { server::HEALTHCHECK }
+}
+
 /// Installs the server in the current stage, first of all, so that all projects share the layer.
 pub(super) fn install(input: &Input<'_>, build: &mut Build) {
     let Some(installation) = &input.config.server.installation else { return };
-    let why = format!("the server: {}", installation.own.join(", "));
     let sources = files(input).into_iter().map(|it| format!("{it}/")).collect();
-    build.step("/graphs", &why, Action::Copy { from: None, sources, target: format!("{DIRECTORY}/") });
+    let copy = Action::Copy { from: None, sources, target: format!("{DIRECTORY}/") };
+    if installs_javascript(input) {
+        let why = "the server and its packages";
+        build.step("/graphs", why, copy);
+        let command =
+            words(["npm", "ci", "--prefix", DIRECTORY, "--legacy-peer-deps", "--no-audit", "--no-fund"]);
+        let mounts = vec![Mount::Cache { target: Manager::npm_cache().to_owned() }];
+        build.step("/graphs", why, Action::Run { mounts, commands: vec![command] });
+        return;
+    }
+    let why = format!("the server: {}", installation.own.join(", "));
+    build.step("/graphs", &why, copy);
     let tools = Tools::for_server(input.resolved);
     let mut commands = vec![tools.locked(&paths::join(DIRECTORY, REQUIREMENTS))];
     commands.extend(bytecode::all());
@@ -35,13 +56,15 @@ pub(super) fn start(input: &Input<'_>, build: &mut Build) {
     if input.config.server.installation.is_none() {
         return;
     }
-    let check = json!(server::HEALTHCHECK);
+    let check = json!(healthcheck(input));
+    let [python, javascript] = START;
+    let start = if installs_javascript(input) { javascript } else { python };
     let lines = vec![
         format!("USER {USER}:{USER}"),
         format!("LABEL {LABEL}={}", input.config.server.name),
         format!("EXPOSE {}", server::PORT),
         format!("HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD {check}"),
-        format!("CMD {}", json!(["python3", paths::join(DIRECTORY, SERVE)])),
+        format!("CMD {}", json!(start)),
     ];
     build.step("/graphs", "start of the server, as a user other than root", Action::Lines { lines });
 }

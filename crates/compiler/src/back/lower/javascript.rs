@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::back::lower::{Build, Input, common, npm_secrets};
+use crate::back::lower::{Build, Input, common, image_server, npm_secrets};
 use crate::back::plan::{Action, Command, Mount, NodeProject};
 use crate::manifests::installation::Installation;
 use crate::manifests::package_manager::Manager;
@@ -13,6 +13,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     npm_secrets::stage(input, build);
     common::source_stage(input, build);
     common::base(input, None, build);
+    image_server::user(input, build);
     let project = || Action::Workdir { path: input.layout.project.clone() };
     build.step("/graphs", "", project());
     let installed = input.options.install_command.is_none() && packages(input, build);
@@ -29,7 +30,11 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if let Some(command) = &input.options.build_command {
         build.step("/graphs", "custom build command", with_secrets(input, command));
     }
-    prebuild(build);
+    if image_server::installs_javascript(input) {
+        image_server::start(input, build);
+    } else {
+        prebuild(build);
+    }
 }
 
 /// Compiles graphs and UI components with the server's own script.
@@ -76,7 +81,8 @@ pub(super) fn project(input: &Input<'_>) -> Option<NodeProject> {
 
 /// Runs the package manager at its root.
 fn install(input: &Input<'_>, installation: &Installation, why: &str, build: &mut Build) {
-    if let Some(command) = installation.manager.bootstrap(&installation.package) {
+    let is_plain = image_server::installs_javascript(input);
+    if let Some(command) = installation.manager.bootstrap(&installation.package, is_plain) {
         let mounts = vec![Mount::Cache { target: Manager::npm_cache().to_owned() }];
         let commands = vec![Command::Shell(command)];
         build.step("/graphs", installation.manager.name, Action::Run { mounts, commands });

@@ -140,10 +140,14 @@ fn javascript_packages(input: &Input<'_>) -> JavascriptPackages {
 
 /// The server that works with the project's graph library.
 fn javascript_server(input: &Input<'_>) -> &'static JavascriptServer {
-    let installation = input.resolved.installation.as_ref();
-    let newest = installation
-        .and_then(|installation| package_version::newest(server::local::LIBRARY, installation, input.files));
-    server::local::javascript_server(newest.map(|newest| newest.version))
+    server::local::javascript_server(library_version(input))
+}
+
+/// The version of the project's graph library for JavaScript, if it is known.
+pub(super) fn library_version(input: &Input<'_>) -> Option<(u64, u64, u64)> {
+    let installation = input.resolved.installation.as_ref()?;
+    let newest = package_version::newest(server::local::LIBRARY, installation, input.files)?;
+    Some(newest.version)
 }
 
 /// Files that decide what a package requires.
