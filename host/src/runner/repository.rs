@@ -527,7 +527,8 @@ mod tests {
             let errors = String::from_utf8_lossy(&done.stderr);
             let base = base
                 .unwrap_or_else(|_| panic!("{at}: {url:?} is {printed}, and git asks {line:?}: {errors}"));
-            let path = format!("{}/info/refs", parsed.path().trim_end_matches('/'));
+            let path = parsed.path();
+            let path = format!("{}/info/refs", path.strip_suffix('/').unwrap_or(path));
             assert_eq!(
                 (base.host_str(), base.port_or_known_default(), base.path()),
                 (parsed.host_str(), parsed.port_or_known_default(), &*path),
