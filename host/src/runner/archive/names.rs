@@ -40,10 +40,13 @@ impl Names {
         }
         let mut bytes = Vec::new();
         entry.read_to_end(&mut bytes).map_err(broken)?;
-        let text = || bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+        // Without a zero byte at its end, GNU tar reads on until there is one.
+        let text = || {
+            bytes.strip_suffix(b"\0").ok_or("the archive cannot be read as a tar.gz: a long name has no end")
+        };
         match kind {
-            EntryType::GNULongName => once(&mut self.path, text())?,
-            EntryType::GNULongLink => once(&mut self.target, text())?,
+            EntryType::GNULongName => once(&mut self.path, text()?)?,
+            EntryType::GNULongLink => once(&mut self.target, text()?)?,
             _ => self.extend(&bytes, kind == EntryType::XHeader)?,
         }
         Ok(true)

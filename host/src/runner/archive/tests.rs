@@ -334,6 +334,14 @@ const AMBIGUOUS: &[Row] = &[
         "zero byte",
     ),
     (
+        "a long name of GNU without an end",
+        |it| {
+            record(it, GNULongName, b"ab");
+            add(it, b"x", Regular, b"");
+        },
+        "has no end",
+    ),
+    (
         "no name",
         |it| {
             record(it, XHeader, &pax(b"path="));
