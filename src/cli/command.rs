@@ -9,6 +9,7 @@ mod dockerfile;
 mod doctor;
 mod down;
 mod explain;
+mod graph;
 mod guard;
 mod host;
 mod init;
@@ -93,6 +94,13 @@ commands! {
     /// with the given headers. Without a URL or --deployment, the server is that of `dev` for the project here, or else of
     /// `up`. Ctrl-C ends it.
     Open(open),
+
+    /// Draw the graphs of the configuration
+    ///
+    /// The nodes and edges are read from the source, of which nothing is run: no package, key or server is needed. A dashed
+    /// line is an edge that a run may take or not; a dotted one is named by code only. What the source computes is not
+    /// drawn.
+    Graph(graph),
 
     /// Lock the images of the configuration by their digests
     ///

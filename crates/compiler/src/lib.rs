@@ -7,6 +7,7 @@ pub mod discover;
 pub mod files;
 pub mod finding;
 pub mod front;
+pub mod graph;
 pub mod locks;
 pub mod manifests;
 mod options;
@@ -180,6 +181,17 @@ fn keep_secrets(diagnostic: &mut Diagnostic, document: &Document) {
 
 fn is_key(place: &Place) -> bool {
     matches!(place, Place::Key(_))
+}
+
+/// The graphs of the configuration `text`, read from their source: the name of each, its reference, and the graph if the
+/// source shows one.
+pub fn graphs(name: &str, text: &str, files: &Tree) -> Vec<(String, String, Option<graph::Graph>)> {
+    let (document, _) = document::parse(text);
+    let dialect = Dialect::of(name);
+    let config = Config::new(schema::check(&document, dialect).value, dialect);
+    files.settle_for(&|files| extent::extent(&config, files));
+    let found = check::graphs(&document, &config, files).into_iter();
+    found.map(|(id, located, graph)| (id, located.text, graph)).collect()
 }
 
 /// All rules, by code.

@@ -12,6 +12,7 @@ mod dependencies;
 mod duplicates;
 mod env;
 mod foreign;
+mod graphs;
 mod http;
 mod ignore;
 mod image;
@@ -60,6 +61,7 @@ use crate::manifests::symbols::{Language, Module, PythonVersion};
 use crate::paths;
 use crate::tree::Tree;
 pub use foreign::leave_foreign;
+pub use graphs::graphs;
 use imports::reached::{self, Reached};
 use variables::Variable;
 
@@ -83,6 +85,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: shadowing::check, rules: shadowing::RULES },
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
+    Check { run: graphs::check, rules: graphs::RULES },
     Check { run: imports::check, rules: imports::RULES },
     Check { run: manifests::check, rules: manifests::RULES },
     Check { run: workspace::check, rules: workspace::RULES },

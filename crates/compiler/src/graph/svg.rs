@@ -1,0 +1,267 @@
+//! A graph as a picture: one file without scripts, in light and dark colours.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::layout::{Layout, Line, layout};
+use super::markup::lines;
+use super::{Edge, Graph, Kind, Node};
+
+/// Width of a letter of the monospaced font, in pixels.
+const LETTER: f64 = 8.4;
+
+/// Height of a line of text.
+const LINE: f64 = 18.0;
+
+/// Space between nodes of a rank.
+const GAP: f64 = 26.0;
+
+/// Space between ranks.
+const BETWEEN: f64 = 52.0;
+
+/// Space around the picture.
+const MARGIN: f64 = 16.0;
+
+/// Width at which a page of text has no more room.
+const PAGE: f64 = 800.0;
+
+/// The most letters of a line; longer ones are cut.
+const LONGEST: usize = 40;
+
+const STYLE: &str = "\
+svg{color-scheme:light dark;--ink:#1f2328;--line:#59636e;--fill:#f6f8fa;--page:#fff}
+@media(prefers-color-scheme:dark){svg{--ink:#f0f6fc;--line:#9198a1;--fill:#212830;--page:#0d1117}}
+text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:var(--ink);text-anchor:middle}
+.tool{font-size:12px;fill:var(--line)}
+rect{fill:var(--fill);stroke:var(--line)}
+.page{fill:var(--page);stroke:none}
+path{fill:none;stroke:var(--line);stroke-width:1.4}
+.conditional{stroke-dasharray:6 4}
+.possible{stroke-dasharray:2 4}
+marker path{fill:var(--line);stroke:none}";
+
+/// The picture. `None` if the graph is too large.
+pub fn svg(name: &str, graph: &Graph) -> Option<String> {
+    let labels: Vec<Vec<String>> =
+        graph.nodes.iter().map(|node| lines(node).iter().map(|it| cut(it)).collect()).collect();
+    let sizes: Vec<(f64, f64)> = labels.iter().map(|lines| size(lines)).collect();
+    let down = Drawing::new(graph, &sizes, true)?;
+    // Where many nodes are side by side, they fit the page below each other.
+    let drawing = if down.width > PAGE {
+        Some(Drawing::new(graph, &sizes, false)?).filter(|it| it.width < down.width)
+    } else {
+        None
+    };
+    let drawing = drawing.unwrap_or(down);
+    let (width, height) = (drawing.width.ceil(), drawing.height.ceil());
+    let title = escaped(&super::markup::visible(name));
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}\n</style>\n\
+         <defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" \
+         orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker></defs>\n<rect class=\"page\" width=\"{width}\" height=\"{height}\"/>\n"
+    );
+    for (edge, path) in drawing.paths(graph, &sizes) {
+        let class = match (edge.conditional, edge.certain) {
+            (false, true) => "",
+            (true, true) => " class=\"conditional\"",
+            (_, false) => " class=\"possible\"",
+        };
+        let _ = writeln!(text, "<path{class} d=\"{path}\" marker-end=\"url(#arrow)\"/>");
+    }
+    for (at, node) in graph.nodes.iter().enumerate() {
+        drawing.node(&mut text, node, &labels[at], drawing.centres[at], sizes[at]);
+    }
+    Some(text + "</svg>\n")
+}
+
+struct Drawing {
+    layout: Layout,
+    is_down: bool,
+    /// The centre of each rank along the ranks, and its size.
+    ranks: Vec<(f64, f64)>,
+    centres: Vec<(f64, f64)>,
+    width: f64,
+    height: f64,
+}
+
+impl Drawing {
+    fn new(graph: &Graph, sizes: &[(f64, f64)], is_down: bool) -> Option<Self> {
+        let across: Vec<f64> = sizes.iter().map(|size| if is_down { size.0 } else { size.1 }).collect();
+        let layout = layout(graph, &across, GAP)?;
+        let mut depth = vec![0.0_f64; layout.ranks];
+        for (size, (_, rank)) in sizes.iter().zip(&layout.nodes) {
+            depth[*rank] = depth[*rank].max(if is_down { size.1 } else { size.0 });
+        }
+        let mut end = MARGIN;
+        let ranks: Vec<_> = depth
+            .iter()
+            .map(|depth| {
+                let centre = end + depth / 2.0;
+                end += depth + BETWEEN;
+                (centre, *depth)
+            })
+            .collect();
+        let long = end - BETWEEN + MARGIN;
+        // An edge of a node to itself is beside it.
+        let wide = layout.width
+            + 2.0 * MARGIN
+            + if graph.edges.iter().any(|it| it.source == it.target) { GAP } else { 0.0 };
+        let (width, height) = if is_down { (wide, long) } else { (long, wide) };
+        let mut drawing = Self { layout, is_down, ranks, centres: Vec::new(), width, height };
+        drawing.centres = drawing
+            .layout
+            .nodes
+            .iter()
+            .map(|(at, rank)| drawing.point(at + MARGIN, drawing.ranks[*rank].0))
+            .collect();
+        Some(drawing)
+    }
+
+    fn point(&self, across: f64, along: f64) -> (f64, f64) {
+        if self.is_down { (across, along) } else { (along, across) }
+    }
+
+    /// The edges as paths.
+    fn paths<'g>(&self, graph: &'g Graph, sizes: &[(f64, f64)]) -> Vec<(&'g Edge, String)> {
+        let mut paths = Vec::new();
+        let (across, along): (Vec<_>, Vec<_>) =
+            sizes.iter().map(|size| if self.is_down { *size } else { (size.1, size.0) }).unzip();
+        let ports = ports(&self.layout, &|node| across[node], 18.0);
+        for (Line { edge, source, target, points }, ends) in self.layout.edges.iter().zip(ports) {
+            let last = points.len() - 1;
+            let sign = if points[0].1 < points[last].1 { 1.0 } else { -1.0 };
+            // A node may be smaller than its rank.
+            let leave = |at: usize, rank: usize| {
+                self.ranks[rank].0 + sign * if at == 0 { along[*source] } else { self.ranks[rank].1 } / 2.0
+            };
+            let enter = |at: usize, rank: usize| {
+                self.ranks[rank].0
+                    - sign * if at == last { along[*target] + 2.0 } else { self.ranks[rank].1 } / 2.0
+            };
+            let mut path = String::new();
+            let mut from = (0.0, 0.0);
+            for (at, (centre, rank)) in points.iter().enumerate() {
+                let centre = MARGIN
+                    + centre
+                    + if at == 0 {
+                        ends.0
+                    } else if at == last {
+                        ends.1
+                    } else {
+                        0.0
+                    };
+                if at > 0 {
+                    let to = enter(at, *rank);
+                    let middle = (from.1 + to) / 2.0;
+                    let (a, b, c) =
+                        (self.point(from.0, middle), self.point(centre, middle), self.point(centre, to));
+                    let _ =
+                        write!(path, "C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}", a.0, a.1, b.0, b.1, c.0, c.1);
+                }
+                from = (centre, leave(at, *rank));
+                if at < last {
+                    let point = self.point(from.0, from.1);
+                    let _ = write!(path, "{}{:.1} {:.1}", if at == 0 { "M" } else { "L" }, point.0, point.1);
+                }
+            }
+            paths.push((&graph.edges[*edge], path));
+        }
+        for edge in graph.edges.iter().filter(|edge| edge.source == edge.target) {
+            let Some(node) = graph.nodes.iter().position(|node| node.id == edge.source) else { continue };
+            let ((x, y), (width, _)) = (self.centres[node], sizes[node]);
+            let (right, end) = (x + width / 2.0, x + width / 2.0 + GAP);
+            paths.push((
+                edge,
+                format!(
+                    "M{right:.1} {:.1}C{end:.1} {:.1} {end:.1} {:.1} {right:.1} {:.1}",
+                    y - 8.0,
+                    y - 16.0,
+                    y + 16.0,
+                    y + 8.0
+                ),
+            ));
+        }
+        paths
+    }
+
+    fn node(
+        &self,
+        text: &mut String,
+        node: &Node,
+        label: &[String],
+        (x, y): (f64, f64),
+        (width, height): (f64, f64),
+    ) {
+        let round = if matches!(node.kind, Kind::Start | Kind::End) { height / 2.0 } else { 6.0 };
+        let mut rect = |shrink: f64| {
+            let (left, top) = (x - width / 2.0 + shrink, y - height / 2.0 + shrink);
+            let _ = writeln!(
+                text,
+                "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"{round:.1}\"/>",
+                width - 2.0 * shrink,
+                height - 2.0 * shrink
+            );
+        };
+        rect(0.0);
+        if node.kind == Kind::Subgraph {
+            rect(3.0);
+        }
+        let mut line = y - height / 2.0 + 22.0;
+        for (at, part) in label.iter().enumerate() {
+            let class = if at > 0 { " class=\"tool\"" } else { "" };
+            let _ = writeln!(text, "<text{class} x=\"{x:.1}\" y=\"{line:.1}\">{}</text>", escaped(part));
+            line += LINE;
+        }
+    }
+}
+
+/// For each edge, how far its ends lie from the centres of their nodes: edges on one side of a node are beside each other, at
+/// `most` so far apart, in the order of where they lead.
+pub(super) fn ports(layout: &Layout, size: &dyn Fn(usize) -> f64, most: f64) -> Vec<(f64, f64)> {
+    let mut sides: BTreeMap<(usize, bool), Vec<(f64, usize, bool)>> = BTreeMap::new();
+    for (at, Line { source, target, points, .. }) in layout.edges.iter().enumerate() {
+        let last = points.len() - 1;
+        let is_forward = points[0].1 < points[last].1;
+        sides.entry((*source, is_forward)).or_default().push((points[1].0, at, true));
+        sides.entry((*target, !is_forward)).or_default().push((points[last - 1].0, at, false));
+    }
+    let mut ports = vec![(0.0, 0.0); layout.edges.len()];
+    for ((node, _), mut ends) in sides {
+        ends.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let count = u32::try_from(ends.len()).unwrap_or(u32::MAX);
+        let step = (size(node) * 0.8 / f64::from(count)).min(most);
+        for (at, (_, edge, is_source)) in (0_u32..).zip(ends) {
+            let offset = (f64::from(at) - f64::from(count - 1) / 2.0) * step;
+            if is_source {
+                ports[edge].0 = offset;
+            } else {
+                ports[edge].1 = offset;
+            }
+        }
+    }
+    ports
+}
+
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// The size of a node with these lines.
+fn size(lines: &[String]) -> (f64, f64) {
+    let letters = lines.iter().map(|line| letters(line)).max().unwrap_or_default();
+    let (letters, count) = (u32::try_from(letters).unwrap_or(0), u32::try_from(lines.len()).unwrap_or(1));
+    ((f64::from(letters) * LETTER + 28.0).max(60.0), f64::from(count) * LINE + 16.0)
+}
+
+/// Number of columns of a text. Letters of East Asia take two.
+pub(super) fn letters(text: &str) -> usize {
+    text.chars().map(|c| if c >= '\u{1100}' && c != '…' { 2 } else { 1 }).sum()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
