@@ -29,6 +29,7 @@ mod engine;
 mod explain;
 mod fixes;
 mod fixtures;
+mod graph;
 mod harness;
 mod host;
 mod house;

@@ -159,6 +159,11 @@ impl Server {
         Ok(properties.is_none_or(|properties| properties.contains_key("messages")))
     }
 
+    /// The nodes and edges of an assistant's graph, as the server draws it.
+    pub async fn drawing(&self, assistant_id: &str) -> Result<Value, Error> {
+        self.call(Method::GET, &["assistants", assistant_id, "graph"], None).await
+    }
+
     /// Creates a thread, and returns its ID.
     pub async fn create_thread(&self) -> Result<String, Error> {
         #[derive(Deserialize)]

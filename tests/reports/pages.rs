@@ -266,3 +266,14 @@ fn every_version_is_this_one() {
         assert!(!found.is_empty() && found.iter().all(|rest| rest.starts_with(version)), "{file}");
     }
 }
+
+#[test]
+fn guide_has_the_picture_of_its_graph() {
+    let env = TestEnv::inside(&crate::harness::fixtures("graph"));
+    generated("docs/graph.svg", &env.run("graph --format svg").out);
+    let page = text(Path::new("docs/guides/graph.md"));
+    let drawing = env.run("graph").out;
+    let start = page.find("assistant (agent.py").unwrap();
+    let end = start + page[start..].find("```").unwrap();
+    generated("docs/guides/graph.md", &format!("{}{drawing}{}", &page[..start], &page[end..]));
+}

@@ -9,6 +9,7 @@ mod interpret;
 mod layout;
 mod markup;
 mod problem;
+mod served;
 mod svg;
 mod text;
 mod value;
@@ -20,7 +21,7 @@ use serde::Serialize;
 
 pub use interpret::Modules;
 pub use layout::{Layout, Line, layout};
-pub use markup::{dot, json, mermaid};
+pub use markup::{dot, json, mermaid, visible};
 pub use problem::{Problem, ProblemKind};
 pub use svg::svg;
 pub use text::text;

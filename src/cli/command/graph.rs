@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use crate::cli::check::ConfigOption;
-use crate::cli::console::{HEADING, note, paint, visible_line};
+use crate::cli::console::{HEADING, note, paint, visible_line, warn};
 use crate::cli::env::Env;
 use crate::cli::report::text;
 use crate::compiler;
 use crate::compiler::graph::{self, Graph as Found};
 use crate::compiler::words::{listed, similar};
 use crate::error::Error;
+use crate::invoke::{Assistant, Server};
 use crate::project::{self, Boundary, Project};
 
 #[derive(Debug, clap::Args)]
@@ -18,7 +19,8 @@ Examples:
   agentcli graph                         draw the graphs of ./agent.json
   agentcli graph agent -o graph.svg      write a picture of one
   agentcli graph -o graph.svg --check    fail if the picture is not what would be written now
-  agentcli graph --format mermaid        print a diagram for Markdown")]
+  agentcli graph --format mermaid        print a diagram for Markdown
+  agentcli graph --url http://127.0.0.1:2024   draw what a server runs, and report differences")]
 pub(crate) struct Graph {
     /// Name of the graph [default: all]
     #[arg(value_name = "NAME")]
@@ -35,6 +37,10 @@ pub(crate) struct Graph {
     /// Write nothing, and exit with 1 if the file is not up to date
     #[arg(long, requires = "output")]
     check: bool,
+
+    /// Draw the graph of the server at this URL instead, and report where the source differs
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
 
     #[command(flatten)]
     config: ConfigOption,
@@ -60,7 +66,10 @@ const WIDTH: usize = 100;
 impl Graph {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let format = self.format()?;
-        let graphs = self.graphs(env)?;
+        let graphs = match &self.url {
+            Some(url) => self.served(env, url)?,
+            None => self.graphs(env)?,
+        };
         let text = match format {
             Format::Text => self.drawn(env, &graphs),
             Format::Svg => picture(&graphs)?,
@@ -99,6 +108,48 @@ impl Graph {
                 Err(Error::usage(message, "end it with .svg, .mmd, .dot or .json, or pass --format"))
             }
         }
+    }
+
+    /// The graphs of the server, by name. Reports where those of the source differ.
+    fn served(&self, env: &mut Env, url: &str) -> Result<Vec<(String, Found)>, Error> {
+        let (runtime, stop) = (env.runtime()?, env.stop.clone());
+        let server = Server::new(url, &[], false)?;
+        let read = async {
+            let mut found = Vec::new();
+            let graphs = server.graphs().await?;
+            for Assistant { id, graph } in
+                graphs.iter().filter(|it| self.name.as_ref().is_none_or(|name| *name == it.graph))
+            {
+                found.push((graph.clone(), server.drawing(id).await?));
+            }
+            let names = listed(graphs.iter().map(|it| it.graph.as_str()));
+            Ok::<_, Error>((found, names))
+        };
+        let (found, names) = runtime.block_on(stop.unless_asked(read))??;
+        if found.is_empty() {
+            let message = format!("{} has no such graph", server.url());
+            return Err(Error::usage(message, format!("it has {names}")));
+        }
+        let own = if self.is_configured(env) { self.graphs(env)? } else { Vec::new() };
+        let mut drawn = Vec::new();
+        for (name, drawing) in found {
+            let Some(graph) = Found::served(&drawing) else {
+                note(env, &format!("the server does not draw the graph `{}`", visible_line(&name)));
+                continue;
+            };
+            if let Some((_, own)) = own.iter().find(|(it, _)| *it == name) {
+                for difference in own.differences(&graph) {
+                    warn(env, &format!("in the graph `{}`, {difference}", visible_line(&name)));
+                }
+            }
+            drawn.push((name, graph));
+        }
+        Ok(drawn)
+    }
+
+    fn is_configured(&self, env: &Env) -> bool {
+        let default = || project::default_config(&env.directory).name.into();
+        env.directory.join(self.config.config.clone().unwrap_or_else(default)).is_file()
     }
 
     /// Each graph with its name, where it is built, and what is not known of it.

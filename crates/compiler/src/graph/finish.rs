@@ -119,19 +119,30 @@ fn finish(interpreter: &mut Interpreter<'_>, draft: Draft, is_one: bool) -> Grap
             .filter(|_| !has_map)
             .for_each(|target| add(&exit.source, &target.text, true, false));
     }
-    // A run ends after a node that nothing follows.
-    let sources: HashSet<_> = all.iter().map(|edge| edge.source.clone()).collect();
-    let routed: HashSet<_> = draft.branches.iter().map(|branch| branch.source.text.clone()).collect();
-    for exit in exits.iter().take(draft.nodes.len()).filter(|it| !it.may_roam && !it.is_open) {
-        if !sources.contains(&*exit.source) && !routed.contains(&exit.source) {
-            all.push(Edge {
-                source: exit.source.to_string(),
-                target: END.to_owned(),
-                conditional: false,
-                certain: !draft.is_open,
-            });
-        }
+    // A run ends after a node that nothing follows. JavaScript draws that only where no edge leads to the end.
+    let mut next: HashMap<&str, Vec<&str>> = HashMap::new();
+    all.iter().for_each(|edge| next.entry(&edge.source).or_default().push(&edge.target));
+    let mut reached = HashSet::from([START]);
+    let mut open = vec![START];
+    while let Some(node) = open.pop() {
+        open.extend(next.get(node).into_iter().flatten().filter(|to| reached.insert(to)));
     }
+    let routed: HashSet<_> = draft.branches.iter().map(|branch| &*branch.source.text).collect();
+    let is_last = |exit: &&Exits| {
+        let may_follow = exit.may_roam || exit.is_open || routed.contains(&*exit.source);
+        !may_follow && !next.contains_key(&*exit.source) && reached.contains(&*exit.source)
+    };
+    let is_implied = is_python || !reached.contains(END);
+    let last = exits.iter().take(draft.nodes.len()).filter(|exit| is_implied && is_last(exit));
+    let ends: Vec<_> = last
+        .map(|exit| Edge {
+            source: exit.source.to_string(),
+            target: END.to_owned(),
+            conditional: false,
+            certain: !draft.is_open,
+        })
+        .collect();
+    all.extend(ends);
     let mut lines = Lines { modules: interpreter.modules, files: HashMap::new() };
     let has_end = all.iter().any(|edge| edge.target == END);
     let end =

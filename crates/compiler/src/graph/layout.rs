@@ -3,7 +3,7 @@
 //! The steps are those of Sugiyama, Tagawa and Toda, “Methods for Visual Understanding of Hierarchical System Structures”
 //! (1981). Coordinates across the ranks are least squares under the order of each rank.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::Graph;
 
@@ -39,8 +39,9 @@ pub struct Line {
     pub points: Vec<(f64, usize)>,
 }
 
-/// Lays out a graph whose nodes have these sizes across the ranks, with a `gap` between them. `None` if it is too large.
-pub fn layout(graph: &Graph, sizes: &[f64], gap: f64) -> Option<Layout> {
+/// Lays out a graph whose nodes have these sizes across the ranks, with a `gap` between them. The nodes of a rank are `most`
+/// wide, if no node is wider. `None` if the graph is too large.
+pub fn layout(graph: &Graph, sizes: &[f64], gap: f64, most: f64) -> Option<Layout> {
     let index: HashMap<_, _> = graph.nodes.iter().enumerate().map(|(at, node)| (&*node.id, at)).collect();
     let edges: Vec<_> = graph
         .edges
@@ -48,7 +49,7 @@ pub fn layout(graph: &Graph, sizes: &[f64], gap: f64) -> Option<Layout> {
         .map(|edge| Some((*index.get(&*edge.source)?, *index.get(&*edge.target)?)))
         .collect();
     let forward = forward(graph.nodes.len(), &edges);
-    let ranks = ranks(graph.nodes.len(), &forward);
+    let ranks = ranks(sizes, gap, most, &forward);
     let count = ranks.iter().max().map_or(0, |last| last + 1);
     let length: usize = forward.iter().flatten().map(|(from, to, _)| ranks[*to] - ranks[*from]).sum();
     if length + ranks.len() > MOST {
@@ -133,8 +134,9 @@ fn forward(count: usize, edges: &[Option<(usize, usize)>]) -> Vec<Option<(usize,
     .collect()
 }
 
-/// The rank of each node: one after the last node before it.
-fn ranks(count: usize, forward: &[Option<(usize, usize, bool)>]) -> Vec<usize> {
+/// The rank of each node: after those of the nodes before it, and with room for it.
+fn ranks(sizes: &[f64], gap: f64, most: f64, forward: &[Option<(usize, usize, bool)>]) -> Vec<usize> {
+    let count = sizes.len();
     let mut missing = vec![0; count];
     let mut next = vec![Vec::new(); count];
     for (from, to, _) in forward.iter().flatten() {
@@ -142,13 +144,19 @@ fn ranks(count: usize, forward: &[Option<(usize, usize, bool)>]) -> Vec<usize> {
         next[*from].push(*to);
     }
     let mut ranks = vec![0; count];
-    let mut open: Vec<usize> = (0..count).filter(|node| missing[*node] == 0).collect();
-    while let Some(node) = open.pop() {
+    let mut widths: Vec<f64> = Vec::new();
+    let mut open: VecDeque<usize> = (0..count).filter(|node| missing[*node] == 0).collect();
+    while let Some(node) = open.pop_front() {
+        let free = widths.iter().skip(ranks[node]).position(|width| width + sizes[node] <= most);
+        let rank = ranks[node] + free.unwrap_or(widths.len().saturating_sub(ranks[node]));
+        widths.resize(widths.len().max(rank + 1), 0.0);
+        widths[rank] += sizes[node] + gap;
+        ranks[node] = rank;
         for &to in &next[node] {
-            ranks[to] = ranks[to].max(ranks[node] + 1);
+            ranks[to] = ranks[to].max(rank + 1);
             missing[to] -= 1;
             if missing[to] == 0 {
-                open.push(to);
+                open.push_back(to);
             }
         }
     }

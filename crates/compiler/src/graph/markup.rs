@@ -103,7 +103,7 @@ pub(super) fn lines(node: &Node) -> Vec<String> {
 }
 
 /// `text` with escapes for everything that is not shown as itself.
-pub(super) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     let escape = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
         c => c.escape_debug().to_string(),

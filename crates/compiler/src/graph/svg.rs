@@ -22,8 +22,8 @@ const BETWEEN: f64 = 52.0;
 /// Space around the picture.
 const MARGIN: f64 = 16.0;
 
-/// Width at which a page of text has no more room.
-const PAGE: f64 = 800.0;
+/// Width of the nodes of a rank. With edges beside them, a page of 800 pixels has room for them.
+const RANK: f64 = 640.0;
 
 /// The most letters of a line; longer ones are cut.
 const LONGEST: usize = 40;
@@ -45,14 +45,7 @@ pub fn svg(name: &str, graph: &Graph) -> Option<String> {
     let labels: Vec<Vec<String>> =
         graph.nodes.iter().map(|node| lines(node).iter().map(|it| cut(it)).collect()).collect();
     let sizes: Vec<(f64, f64)> = labels.iter().map(|lines| size(lines)).collect();
-    let down = Drawing::new(graph, &sizes, true)?;
-    // Where many nodes are side by side, they fit the page below each other.
-    let drawing = if down.width > PAGE {
-        Some(Drawing::new(graph, &sizes, false)?).filter(|it| it.width < down.width)
-    } else {
-        None
-    };
-    let drawing = drawing.unwrap_or(down);
+    let drawing = Drawing::new(graph, &sizes)?;
     let (width, height) = (drawing.width.ceil(), drawing.height.ceil());
     let title = escaped(&super::markup::visible(name));
     let mut text = format!(
@@ -77,8 +70,7 @@ pub fn svg(name: &str, graph: &Graph) -> Option<String> {
 
 struct Drawing {
     layout: Layout,
-    is_down: bool,
-    /// The centre of each rank along the ranks, and its size.
+    /// The centre of each rank, and its height.
     ranks: Vec<(f64, f64)>,
     centres: Vec<(f64, f64)>,
     width: f64,
@@ -86,83 +78,54 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn new(graph: &Graph, sizes: &[(f64, f64)], is_down: bool) -> Option<Self> {
-        let across: Vec<f64> = sizes.iter().map(|size| if is_down { size.0 } else { size.1 }).collect();
-        let layout = layout(graph, &across, GAP)?;
-        let mut depth = vec![0.0_f64; layout.ranks];
+    fn new(graph: &Graph, sizes: &[(f64, f64)]) -> Option<Self> {
+        let widths: Vec<f64> = sizes.iter().map(|size| size.0).collect();
+        let layout = layout(graph, &widths, GAP, RANK)?;
+        let mut heights = vec![0.0_f64; layout.ranks];
         for (size, (_, rank)) in sizes.iter().zip(&layout.nodes) {
-            depth[*rank] = depth[*rank].max(if is_down { size.1 } else { size.0 });
+            heights[*rank] = heights[*rank].max(size.1);
         }
         let mut end = MARGIN;
-        let ranks: Vec<_> = depth
-            .iter()
-            .map(|depth| {
-                let centre = end + depth / 2.0;
-                end += depth + BETWEEN;
-                (centre, *depth)
-            })
-            .collect();
-        let long = end - BETWEEN + MARGIN;
+        let rank = |height: &f64| {
+            let centre = end + height / 2.0;
+            end += height + BETWEEN;
+            (centre, *height)
+        };
+        let ranks: Vec<_> = heights.iter().map(rank).collect();
+        let height = end - BETWEEN + MARGIN;
         // An edge of a node to itself is beside it.
-        let wide = layout.width
-            + 2.0 * MARGIN
-            + if graph.edges.iter().any(|it| it.source == it.target) { GAP } else { 0.0 };
-        let (width, height) = if is_down { (wide, long) } else { (long, wide) };
-        let mut drawing = Self { layout, is_down, ranks, centres: Vec::new(), width, height };
-        drawing.centres = drawing
-            .layout
-            .nodes
-            .iter()
-            .map(|(at, rank)| drawing.point(at + MARGIN, drawing.ranks[*rank].0))
-            .collect();
-        Some(drawing)
-    }
-
-    fn point(&self, across: f64, along: f64) -> (f64, f64) {
-        if self.is_down { (across, along) } else { (along, across) }
+        let has_loop = graph.edges.iter().any(|edge| edge.source == edge.target);
+        let width = layout.width + 2.0 * MARGIN + if has_loop { GAP } else { 0.0 };
+        let centres = layout.nodes.iter().map(|(at, rank)| (at + MARGIN, ranks[*rank].0)).collect();
+        Some(Self { layout, ranks, centres, width, height })
     }
 
     /// The edges as paths.
     fn paths<'g>(&self, graph: &'g Graph, sizes: &[(f64, f64)]) -> Vec<(&'g Edge, String)> {
         let mut paths = Vec::new();
-        let (across, along): (Vec<_>, Vec<_>) =
-            sizes.iter().map(|size| if self.is_down { *size } else { (size.1, size.0) }).unzip();
-        let ports = ports(&self.layout, &|node| across[node], 18.0);
+        let ports = ports(&self.layout, &|node| sizes[node].0, 18.0);
         for (Line { edge, source, target, points }, ends) in self.layout.edges.iter().zip(ports) {
             let last = points.len() - 1;
             let sign = if points[0].1 < points[last].1 { 1.0 } else { -1.0 };
-            // A node may be smaller than its rank.
-            let leave = |at: usize, rank: usize| {
-                self.ranks[rank].0 + sign * if at == 0 { along[*source] } else { self.ranks[rank].1 } / 2.0
-            };
-            let enter = |at: usize, rank: usize| {
-                self.ranks[rank].0
-                    - sign * if at == last { along[*target] + 2.0 } else { self.ranks[rank].1 } / 2.0
-            };
             let mut path = String::new();
             let mut from = (0.0, 0.0);
             for (at, (centre, rank)) in points.iter().enumerate() {
-                let centre = MARGIN
-                    + centre
-                    + if at == 0 {
-                        ends.0
-                    } else if at == last {
-                        ends.1
-                    } else {
-                        0.0
-                    };
+                let (middle, height) = self.ranks[*rank];
+                // A node may be smaller than its rank.
+                let (offset, enter, leave) = match at {
+                    0 => (ends.0, 0.0, sizes[*source].1),
+                    _ if at == last => (ends.1, sizes[*target].1 + 2.0, 0.0),
+                    _ => (0.0, height, height),
+                };
+                let (x, to) = (MARGIN + centre + offset, middle - sign * enter / 2.0);
                 if at > 0 {
-                    let to = enter(at, *rank);
-                    let middle = (from.1 + to) / 2.0;
-                    let (a, b, c) =
-                        (self.point(from.0, middle), self.point(centre, middle), self.point(centre, to));
-                    let _ =
-                        write!(path, "C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}", a.0, a.1, b.0, b.1, c.0, c.1);
+                    let turn = (from.1 + to) / 2.0;
+                    let _ = write!(path, "C{:.1} {turn:.1} {x:.1} {turn:.1} {x:.1} {to:.1}", from.0);
                 }
-                from = (centre, leave(at, *rank));
+                from = (x, middle + sign * leave / 2.0);
                 if at < last {
-                    let point = self.point(from.0, from.1);
-                    let _ = write!(path, "{}{:.1} {:.1}", if at == 0 { "M" } else { "L" }, point.0, point.1);
+                    let command = if at == 0 { "M" } else { "L" };
+                    let _ = write!(path, "{command}{:.1} {:.1}", from.0, from.1);
                 }
             }
             paths.push((&graph.edges[*edge], path));

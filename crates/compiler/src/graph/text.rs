@@ -60,8 +60,10 @@ fn drawn(graph: &Graph, width: usize) -> Option<String> {
     let columns = |lines: &Vec<String>| lines.iter().map(|line| letters(line)).max().unwrap_or_default();
     let sizes: Vec<usize> = labels.iter().map(|lines| (columns(lines) + 4) | 1).collect();
     let across: Vec<f64> = sizes.iter().map(|size| u32::try_from(*size).unwrap_or(u32::MAX).into()).collect();
-    let layout = layout(graph, &across, GAP)?;
-    if layout.width + 4.0 > u32::try_from(width).unwrap_or(u32::MAX).into() {
+    let width = f64::from(u32::try_from(width).unwrap_or(u32::MAX));
+    // Edges need room beside the nodes.
+    let layout = layout(graph, &across, GAP, width * 0.8)?;
+    if layout.width + 4.0 > width {
         return None;
     }
     let ports = ports(&layout, &|node| across[node], 4.0);
