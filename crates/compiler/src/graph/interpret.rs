@@ -11,7 +11,7 @@ use std::rc::Rc;
 use super::Place;
 use super::builder::Draft;
 use super::code::{self, Argument, Block, Expr, Kind, Span, Step, Stmt};
-use super::value::{Arguments, Closure, Text, Value};
+use super::value::{Arguments, Closure, Value};
 use crate::manifests::symbols::Language;
 
 /// Number of expressions and statements after which everything else is unknown.

@@ -56,7 +56,7 @@ pub fn layout(graph: &Graph, sizes: &[f64], gap: f64, most: f64) -> Option<Layou
         return None;
     }
     // Places: the nodes, and one for each rank that an edge passes.
-    let mut places = Places { rank: ranks, size: sizes.to_vec(), above: Vec::new(), below: Vec::new() };
+    let mut places = Places { rank: ranks, size: sizes.to_vec(), gap, above: Vec::new(), below: Vec::new() };
     places.above.resize(sizes.len(), Vec::new());
     places.below.resize(sizes.len(), Vec::new());
     let mut lines = Vec::new();
@@ -66,7 +66,7 @@ pub fn layout(graph: &Graph, sizes: &[f64], gap: f64, most: f64) -> Option<Layou
         for rank in places.rank[from] + 1..places.rank[to] {
             line.push(places.rank.len());
             places.rank.push(rank);
-            places.size.push(gap / 2.0);
+            places.size.push(0.0);
             places.above.push(Vec::new());
             places.below.push(Vec::new());
         }
@@ -81,9 +81,9 @@ pub fn layout(graph: &Graph, sizes: &[f64], gap: f64, most: f64) -> Option<Layou
         lines.push((edge, line));
     }
     let order = places.ordered(count);
-    let at = places.centres(&order, gap, sizes.len());
+    let at = places.centres(&order, sizes.len());
     let left = (0..at.len()).map(|it| at[it] - places.size[it] / 2.0).fold(f64::MAX, f64::min);
-    let right = (0..at.len()).map(|it| at[it] + places.size[it] / 2.0).fold(0.0, f64::max);
+    let right = (0..at.len()).map(|it| at[it] + places.size[it] / 2.0).fold(f64::MIN, f64::max);
     let point = |it: &usize| (at[*it] - left, places.rank[*it]);
     Some(Layout {
         nodes: (0..sizes.len()).map(|it| point(&it)).collect(),
@@ -165,7 +165,9 @@ fn ranks(sizes: &[f64], gap: f64, most: f64, forward: &[Option<(usize, usize, bo
 
 struct Places {
     rank: Vec<usize>,
+    /// Lines have none.
     size: Vec<f64>,
+    gap: f64,
     above: Vec<Vec<usize>>,
     below: Vec<Vec<usize>>,
 }
@@ -212,14 +214,10 @@ impl Places {
     }
 
     /// The centres of all places.
-    fn centres(&self, order: &[Vec<usize>], gap: f64, nodes: usize) -> Vec<f64> {
+    fn centres(&self, order: &[Vec<usize>], nodes: usize) -> Vec<f64> {
         let mut at = vec![0.0; self.rank.len()];
-        for rank in order {
-            let mut right = 0.0;
-            for place in rank {
-                at[*place] = right + self.size[*place] / 2.0;
-                right += self.size[*place] + gap;
-            }
+        for pair in order.iter().flat_map(|rank| rank.windows(2)) {
+            at[pair[1]] = at[pair[0]] + self.distance(pair[0], pair[1]);
         }
         for sweep in 0..SWEEPS {
             let is_last = sweep + 1 == SWEEPS;
@@ -236,7 +234,7 @@ impl Places {
                     .iter()
                     .map(|&place| (near(place).unwrap_or(at[place]), if place < nodes { 1.0 } else { 4.0 }))
                     .collect();
-                for (place, centre) in order[rank].iter().zip(self.fit(&order[rank], &wanted, gap)) {
+                for (place, centre) in order[rank].iter().zip(self.fit(&order[rank], &wanted)) {
                     at[*place] = centre;
                 }
             }
@@ -244,16 +242,22 @@ impl Places {
         at
     }
 
+    /// The distance of neighbours. Lines may be near to each other.
+    fn distance(&self, a: usize, b: usize) -> f64 {
+        let gap = if self.size[a].min(self.size[b]) > 0.0 { self.gap } else { self.gap / 2.0 };
+        (self.size[a] + self.size[b]) / 2.0 + gap
+    }
+
     /// The centres next to the wanted ones, by their weights, that keep the order and the gaps: neighbours that would
     /// overlap move as a block.
-    fn fit(&self, rank: &[usize], wanted: &[(f64, f64)], gap: f64) -> Vec<f64> {
+    fn fit(&self, rank: &[usize], wanted: &[(f64, f64)]) -> Vec<f64> {
         let mut offset = 0.0;
         let mut offsets = Vec::new();
         // Sum of weighted positions, weight, and number of places.
         let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
         for (at, place) in rank.iter().enumerate() {
             if at > 0 {
-                offset += (self.size[rank[at - 1]] + self.size[*place]) / 2.0 + gap;
+                offset += self.distance(rank[at - 1], *place);
             }
             offsets.push(offset);
             let (position, weight) = wanted[at];

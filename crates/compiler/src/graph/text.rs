@@ -112,7 +112,7 @@ fn drawn(graph: &Graph, width: usize) -> Option<String> {
         canvas.vertical(column, tops[rank], tops[rank] + heights[rank] - 1, is_solid, true);
     }
     for (at, (centre, rank)) in layout.nodes.iter().enumerate() {
-        canvas.boxed(&labels[at], round(centre - across[at] / 2.0), tops[*rank], sizes[at]);
+        canvas.boxed(&labels[at], round(centre - across[at] / 2.0), tops[*rank], (sizes[at], heights[*rank]));
     }
     Some(canvas.text())
 }
@@ -199,49 +199,29 @@ impl Canvas {
         }
     }
 
-    fn boxed(&mut self, label: &[String], left: usize, top: usize, size: usize) {
-        let (right, bottom) = (left + size - 1, top + label.len() + 1);
-        let mut set = |row: usize, column: usize, letter: char| {
-            if let Some(cell) = self.rows.get_mut(row).and_then(|row| row.get_mut(column)) {
-                cell.letter = Some(letter);
-            }
-        };
-        for column in left..=right {
-            set(
-                top,
-                column,
-                if column == left {
-                    '╭'
-                } else if column == right {
-                    '╮'
-                } else {
-                    '─'
-                },
-            );
-            set(
-                bottom,
-                column,
-                if column == left {
-                    '╰'
-                } else if column == right {
-                    '╯'
-                } else {
-                    '─'
-                },
-            );
+    /// A box with the lines of `label` at its top.
+    fn boxed(&mut self, label: &[String], left: usize, top: usize, (width, height): (usize, usize)) {
+        let inner = width - 2;
+        let line = |edges: [char; 2], filling: String| format!("{}{filling}{}", edges[0], edges[1]);
+        let mut rows = vec![line(['╭', '╮'], "─".repeat(inner))];
+        for row in 0..height - 2 {
+            let text = label.get(row).map_or("", String::as_str);
+            let before = (inner - letters(text)) / 2;
+            let (before, after) = (" ".repeat(before), " ".repeat(inner - letters(text) - before));
+            rows.push(line(['│', '│'], format!("{before}{text}{after}")));
         }
-        for (row, line) in (top + 1..).zip(label) {
-            (left..=right).for_each(|column| {
-                set(row, column, if column == left || column == right { '│' } else { ' ' })
-            });
-            let mut column = left + (size - letters(line)) / 2;
-            for c in line.chars() {
-                set(row, column, c);
+        rows.push(line(['╰', '╯'], "─".repeat(inner)));
+        for (row, text) in (top..).zip(rows) {
+            let mut column = left;
+            for c in text.chars() {
                 // The second column of a wide letter holds nothing.
-                if letters(&c.to_string()) == 2 {
-                    set(row, column + 1, '\0');
+                let columns = letters(&c.to_string());
+                for (at, letter) in (column..column + columns).zip([c, '\0']) {
+                    if let Some(cell) = self.rows.get_mut(row).and_then(|row| row.get_mut(at)) {
+                        cell.letter = Some(letter);
+                    }
                 }
-                column += letters(&c.to_string());
+                column += columns;
             }
         }
     }

@@ -6,15 +6,13 @@ use std::rc::Rc;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    self, ArrayExpressionElement, BindingPattern, ChainElement, ClassElement, Declaration,
-    ExportDefaultDeclarationKind as Default, Expression, ForStatementLeft, FormalParameters,
-    ImportDeclarationSpecifier, ModuleExportName, ObjectPropertyKind, PropertyKey, Statement, TSLiteral,
-    TSType, TSTypeName,
+    self, BindingPattern, ClassElement, Declaration, ExportDefaultDeclarationKind as Default, Expression,
+    ForStatementLeft, FormalParameters, ImportDeclarationSpecifier, ModuleExportName, PropertyKey, Statement,
 };
 use oxc_parser::{ParseOptions, Parser};
 use oxc_span::{GetSpan, SourceType};
 
-use super::{Argument, Block, Class, DEEPEST, Expr, Function, Kind, Span, Step, Stmt};
+use super::{Block, Class, DEEPEST, Expr, Function, Kind, Span, Step, Stmt};
 use crate::manifests::symbols::{Language, is_too_deep};
 
 pub(super) fn read(language: Language, text: &str) -> Option<Block> {

@@ -173,8 +173,18 @@ impl Interpreter<'_> {
         found
     }
 
-    /// `item` of a module.
+    /// `item` of a module. Modules may import each other in cycles.
     fn item(&mut self, from: &Rc<str>, level: usize, module: &str, item: &str) -> Value {
+        if self.nesting > DEEPEST {
+            return Value::Unknown;
+        }
+        self.nesting += 1;
+        let found = self.find_item(from, level, module, item);
+        self.nesting -= 1;
+        found
+    }
+
+    fn find_item(&mut self, from: &Rc<str>, level: usize, module: &str, item: &str) -> Value {
         if let Some(path) = self.modules.resolve(from, level, module) {
             let known = self.file(&path).map(|scope| self.lookup(item, scope));
             if let Some(found) =
