@@ -60,6 +60,8 @@ mod signals;
 #[cfg(feature = "system-tests")]
 mod specification;
 mod terminal;
+#[cfg(unix)]
+mod trust;
 #[cfg(feature = "system-tests")]
 mod up;
 mod validate;

@@ -29,25 +29,27 @@ pub(super) struct Service<'a> {
     pub(super) env: &'a mut Env,
     pub(super) runtime: Runtime,
     pub(super) service: ship::Service,
+    /// The address and where it is set, if that is the project.
+    own_address: Option<String>,
 }
 
 impl<'a> Service<'a> {
     /// The service of the current directory. Nothing is sent yet.
     pub(super) fn new(env: &'a mut Env, options: &AccountOptions) -> Result<Self, Error> {
-        let settings = Settings::beside(env, None);
-        Self::with(env, options, &settings)
+        let mut settings = Settings::beside(env, None);
+        Self::with(env, options, &mut settings)
     }
 
     /// The service with these settings. Nothing is sent yet.
     pub(super) fn with(
         env: &'a mut Env,
         options: &AccountOptions,
-        settings: &Settings,
+        settings: &mut Settings,
     ) -> Result<Self, Error> {
         let runtime = env.runtime()?;
         let account = options.resolve(env, settings, &runtime)?;
         let service = ship::Service::new(account, env.retry_policy, env.stop.clone())?;
-        Ok(Self { env, runtime, service })
+        Ok(Self { env, runtime, service, own_address: settings.own_service.clone() })
     }
 
     /// Calls the service.
@@ -72,6 +74,29 @@ impl<'a> Service<'a> {
             return Err(Error::usage(message, format!("pass {option}")));
         }
         ask::confirm_or_decline(self.env, &self.runtime, question)
+    }
+
+    /// Asks whether a service that the project chose gets this, with `secrets`; without a terminal, an address that the user
+    /// passes is the answer.
+    pub(super) fn confirm_address<'s>(
+        &mut self,
+        what: &str,
+        secrets: impl Iterator<Item = &'s str>,
+    ) -> Result<(), Error> {
+        let Some(address) = self.own_address.clone() else { return Ok(()) };
+        let mut sent = what.to_owned();
+        let names: Vec<&str> = secrets.collect();
+        if !names.is_empty() {
+            sent += &format!(" with the secrets {}", names.join(", "));
+        }
+        if !self.env.can_ask() {
+            let message = format!("refusing to send {sent} to {address}: the project sets the address");
+            let hint =
+                "if you trust this address, pass it with --host-url or set AGENT_HOST_URL in the environment";
+            return Err(Error::usage(message, hint));
+        }
+        let question = format!("The project sets the address {address}. Send {sent} there?");
+        ask::confirm_or_decline(self.env, &self.runtime, &question)
     }
 
     /// The deployment with this ID or name.

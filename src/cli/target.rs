@@ -83,8 +83,8 @@ impl TargetOptions {
     }
 
     fn deployment_url(&self, env: &mut Env, which: &str) -> Result<String, Error> {
-        let settings = Settings::beside(env, self.config.config.as_deref());
-        let mut service = Service::with(env, &self.account, &settings)?;
+        let mut settings = Settings::beside(env, self.config.config.as_deref());
+        let mut service = Service::with(env, &self.account, &mut settings)?;
         let found = service.deployment(which)?;
         found.source_config.custom_url.ok_or_else(|| {
             let message = format!("the deployment `{}` has no URL", visible_line(&found.name));

@@ -16,16 +16,15 @@ const DOCKERFILE: &str = ".agentcli/Dockerfile";
 
 impl BuildRequest {
     /// The request to build the image of `plan`, without names and options. The build context is the tree in `root` without
-    /// the files that the plan and `ignore` leave out, the Dockerfile, and configurations without the values of `env`.
+    /// the files that the plan leaves out, with the Dockerfile, and configurations without the values of `env`.
     ///
     /// # Errors
     ///
     /// A bug, as a fragment: the patterns are checked before.
-    pub fn of_plan(plan: &Plan, root: PathBuf, ignore: &[&str]) -> Result<Self, String> {
+    pub fn of_plan(plan: &Plan, root: PathBuf) -> Result<Self, String> {
         // Those that were written before are not sent beside those of this plan.
         let written = plan.server.files.as_deref().map(escaped);
-        let patterns = plan.context.ignore.iter().map(String::as_str).chain(ignore.iter().copied());
-        let patterns = patterns.chain(written.as_deref());
+        let patterns = plan.context.ignore.iter().map(String::as_str).chain(written.as_deref());
         let ignore = Ignore::parse(&patterns.collect::<Vec<_>>().join("\n"))
             .map_err(|error| format!("the ignore rules are checked before: {error}"))?;
         Ok(Self {

@@ -133,6 +133,7 @@ fn neither_the_checkout_nor_line_endings_make_a_difference() {
         let other = temporary.path().join("and another: it's $HERE").join("deeper").join(name(&case) + " 2");
         copy_changed(&case, &one, &|bytes| bytes);
         copy_changed(&case, &other, &crlf);
+        [&one, &other].iter().for_each(|copy| fs::create_dir(copy.join(".git")).unwrap());
         assert_eq!(outputs(&one, &config), outputs(&case, &config));
         assert_eq!(outputs(&other, &config), outputs(&case, &config));
     }

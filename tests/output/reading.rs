@@ -63,6 +63,10 @@ impl Files for Counted {
         self.files.link(path)
     }
 
+    fn head(&self, path: &str, limit: usize) -> Vec<u8> {
+        self.files.head(path, limit)
+    }
+
     fn settle(&self, extent: &dyn Fn() -> Vec<String>) -> bool {
         self.files.settle(extent)
     }

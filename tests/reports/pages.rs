@@ -256,8 +256,8 @@ fn documented_commands_exist() {
 fn every_version_is_this_one() {
     let version = env!("CARGO_PKG_VERSION");
     for (file, before) in [
-        ("examples/ci/github.yml", "agentcli=="),
-        ("examples/ci/gitlab.yml", "agentcli=="),
+        ("examples/ci/github.yml", "/agentcli-"),
+        ("examples/ci/gitlab.yml", "/agentcli-"),
         ("docs/guides/check.md", "rev: v"),
         ("editors/vscode/package.json", "\"version\": \""),
     ] {

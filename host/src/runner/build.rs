@@ -205,7 +205,7 @@ fn compile(
     plan.notes.iter().for_each(|note| log(LogLevel::Info, &note.message));
     let context = directory.join(&plan.context.root);
     is_inside(root, &context).map_err(|_| format!("{} needs files outside of the source", job.config))?;
-    BuildRequest::of_plan(&plan, context, &[])
+    BuildRequest::of_plan(&plan, context)
 }
 
 /// Fails with the differences if the images of `lock` are not those that the source asks for.

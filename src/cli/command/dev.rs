@@ -263,7 +263,7 @@ impl Reader<'_> {
         let directory = directory.canonicalize().unwrap_or(directory);
         let excluded = below(&directory, &plan.local.watch.root, &self.dev.reload_exclude);
         plan.local.watch.ignore.extend(excluded);
-        let values = variables::values(env, &project, &config);
+        let values = variables::values(env, &project, &config, false);
         let env = values.into_iter().chain(self.databases.clone()).chain(self.dev.traces());
         Ok(Session { directory, plan, env: env.collect() })
     }

@@ -66,11 +66,26 @@ class Guard:
     async def __call__(self, scope, receive, send):
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
-        refused = self.refused(scope["headers"])
+        refused = self.refused(scope)
         if refused:
             return await self.refuse(scope, receive, send, *refused)
+        scope, send = self.for_private_network(self.without_studio(scope), send)
         app = self.page if self.page.is_asked_for(scope) else self.app
-        await app(self.without_studio(scope), receive, send)
+        await app(scope, receive, send)
+
+    def for_private_network(self, scope, send):
+        """Lets pages that are allowed reach this machine: the server's own check of that question refuses them."""
+        asked = (b"access-control-request-private-network", b"true")
+        if scope.get("method") != "OPTIONS" or asked not in scope["headers"]:
+            return scope, send
+
+        async def answer(message):
+            if message["type"] == "http.response.start":
+                allowed = (b"access-control-allow-private-network", b"true")
+                message = {**message, "headers": [*message.get("headers", []), allowed]}
+            await send(message)
+
+        return {**scope, "headers": [header for header in scope["headers"] if header != asked]}, answer
 
     def without_studio(self, scope):
         """Leaves the header by which the studio passes the project's authentication to requests of this machine."""
@@ -86,10 +101,13 @@ class Guard:
         hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
         return bool(self.own_peers.fullmatch(peer)) and all(map(self.own_hosts.fullmatch, hosts))
 
-    def refused(self, headers):
-        """What refuses a request with these headers, and their values, if anything does."""
+    def refused(self, scope):
+        """What refuses a request, and the values of its headers, if anything does."""
+        headers = scope["headers"]
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
-        if len(hosts) > 1 or not all(map(self.hosts.fullmatch, hosts)):
+        # Without one, an absolute target names the host, which is not seen here.
+        is_nameless = not hosts and scope.get("http_version") == "1.1"
+        if is_nameless or len(hosts) > 1 or not all(map(self.hosts.fullmatch, hosts)):
             return "host", hosts
         origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
         if len(origins) > 1 or not all(self.is_allowed(origin, hosts) for origin in origins):

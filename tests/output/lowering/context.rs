@@ -48,16 +48,24 @@ fn the_env_file_is_never_in_the_context() {
 #[test]
 fn the_default_ignore_rules_give_way_to_the_projects_own() {
     let plan = python("", &[]);
-    for path in
-        [".git/config", "node_modules/a", "sub/.venv/x", "a/__pycache__/b.pyc", ".env", "x/.env.local"]
-    {
+    for path in [
+        ".git/config",
+        "node_modules/a",
+        "sub/.venv/x",
+        "a/__pycache__/b.pyc",
+        ".env",
+        "x/.env.local",
+        ".envrc",
+    ] {
         assert!(!sees(&plan, path), "{path}");
     }
-    for path in ["agent.py", ".envrc", "environment.yml", "src/env/a.py", "venv.py"] {
+    for path in ["agent.py", "environment.yml", "src/env/a.py", "venv.py"] {
         assert!(sees(&plan, path), "{path}");
     }
     let own = python("", &[(".dockerignore", "# mine\n*.md\n!keep.md\n")]);
-    assert!(!sees(&own, "a.md") && sees(&own, "keep.md") && sees(&own, "node_modules/a"));
+    assert!(!sees(&own, "a.md") && sees(&own, "keep.md") && !sees(&own, "node_modules/a"));
+    let own = python("", &[(".dockerignore", "!node_modules\n")]);
+    assert!(sees(&own, "node_modules/a") && !sees(&own, "a/__pycache__/b.pyc"));
     assert_eq!(own.context.ignore_from, [".dockerignore"]);
     let own = python("", &[(".dockerignore", "!**/.agentcli\n")]);
     assert!(!sees(&own, ".agentcli/python/bin/python") && !sees(&own, "sub/.langgraph_api/store.pckl"));
@@ -73,8 +81,14 @@ fn installed_javascript_packages_stay_where_they_are() {
         for manifest in ["{}", r#"{"scripts": {"prepare": "x"}}"#] {
             let plan = here(ignore, manifest);
             assert!(!sees(&plan, "node_modules/a/b.js"), "{}", dockerignore(&plan));
-            assert!(sees(&plan, "graph.ts") && sees(&plan, "libs/node_modules/a"), "{}", dockerignore(&plan));
-            assert!(dockerignore(&plan).contains("\n# The image installs its own"));
+            let sees_others = sees(&plan, "libs/node_modules/a");
+            assert!(
+                sees(&plan, "graph.ts") && sees_others == ignore.contains("!**"),
+                "{}",
+                dockerignore(&plan)
+            );
+            let is_again = dockerignore(&plan).contains("\n# The image installs its own");
+            assert_eq!(is_again, ignore.contains("!**"));
         }
     }
     // The project's own rules take precedence.
@@ -84,10 +98,10 @@ fn installed_javascript_packages_stay_where_they_are() {
     assert!(!sees(&own, "node_modules/a") && sees(&own, "node_modules/own/a"));
     assert!(!sees(&own, "node_modules/own/docs/a"));
     assert!(sees(&here("!node_modules\n", "{}"), "node_modules/a"));
-    // Nobody installs them otherwise.
-    let plain = python("", &[("package.json", "{}"), (".dockerignore", ".git\n")]);
+    // Nobody installs them otherwise, and the default rules give way to those of the project.
+    let plain = python("", &[("package.json", "{}"), (".dockerignore", "!node_modules\n")]);
     assert!(sees(&plain, "node_modules/a"));
-    let without = javascript("", &[(".dockerignore", ".git\n")]);
+    let without = javascript("", &[(".dockerignore", "!node_modules\n")]);
     assert!(sees(&without, "node_modules/a"));
     let mixed = python(r#", "node_version": "20""#, &[("package.json", "{}"), (".dockerignore", ".git\n")]);
     assert!(!sees(&mixed, "node_modules/a"));

@@ -80,15 +80,15 @@ pub fn lower(
     let layout = &Layout::new(resolved, files, options);
     let ignored = Ignored::new(config, files, options, resolved, layout);
     let input = Input { config, packages, files, options, resolved, layout, ignore: &ignored.rules };
+    let mut build = Build::default();
     let context = Context {
         root: layout.root.clone(),
         project: layout.directory.clone(),
         include: layout.include.clone(),
-        withheld: withheld::find(&input, name),
+        withheld: withheld::find(&input, &ignored.own, name, &mut build),
         ignore: ignored.lines,
         ignore_from: ignored.from,
     };
-    let mut build = Build::default();
     locked::notes(resolved, &mut build);
     let contract = contract::in_image(&input);
     match resolved.variant {

@@ -111,8 +111,8 @@ impl Logs {
         {
             return Err(Error::misused(format!("--start-time {start} is after --end-time {end}")));
         }
-        let settings = Settings::beside(env, None);
-        let mut service = Service::with(env, &self.account, &settings)?;
+        let mut settings = Settings::beside(env, None);
+        let mut service = Service::with(env, &self.account, &mut settings)?;
         let mut reader = self.reader(&mut service, &settings)?;
         let before = reader.newest(&mut service, self.limit)?;
         let are_none = before.is_empty();

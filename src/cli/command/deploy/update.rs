@@ -64,6 +64,8 @@ impl Update {
             return self.print(service.env, &before, &before, &changes, None);
         }
         print_changes(service.env, &before, &changes, makes_revision);
+        let secrets = patch.secrets.iter().flatten().map(|secret| secret.name.as_str());
+        service.confirm_address("the changes", secrets)?;
         if !self.yes {
             service.confirm("Apply these changes?", "--yes")?;
         }

@@ -22,8 +22,8 @@ impl Which {
         env: &'a mut Env,
         account: &AccountOptions,
     ) -> Result<(Service<'a>, Deployment), Error> {
-        let settings = Settings::beside(env, None);
-        let mut service = Service::with(env, account, &settings)?;
+        let mut settings = Settings::beside(env, None);
+        let mut service = Service::with(env, account, &mut settings)?;
         let found = self.of(&mut service, &settings)?;
         Ok((service, found))
     }

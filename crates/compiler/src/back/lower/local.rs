@@ -3,7 +3,6 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::back::lower::ignored::DEFAULT_IGNORE;
 use crate::back::lower::{Input, contract, javascript, locked};
 use crate::back::plan::{
     AboveProject, Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
@@ -184,7 +183,7 @@ fn server_packages(config: &Config) -> Vec<ServerPackage> {
     server::local::SERVER.iter().zip(selected).map(package).collect()
 }
 
-/// The files of the build context, without the default ignores, and those that decide how the server starts.
+/// The files of the build context, and those that decide how the server starts.
 fn watch(
     input: &Input<'_>,
     name: &str,
@@ -192,8 +191,6 @@ fn watch(
     python: Option<&PythonPackages>,
     javascript: Option<&JavascriptPackages>,
 ) -> Watch {
-    let never = DEFAULT_IGNORE.iter().map(|&line| line.to_owned());
-    let never = never.filter(|line| !context.ignore.contains(line));
     let env = match &input.config.env {
         Some(EnvConfig::File(path)) => Some(paths::normalize(path)),
         Some(EnvConfig::Map(_)) | None => None,
@@ -203,7 +200,7 @@ fn watch(
     let manifests = manifests.chain(project.into_iter().flat_map(|it| it.manifests.iter().cloned()));
     Watch {
         root: context.root.clone(),
-        ignore: context.ignore.iter().cloned().chain(never).collect(),
+        ignore: context.ignore.clone(),
         files: [name.to_owned()].into_iter().chain(env).chain(manifests).collect(),
     }
 }
