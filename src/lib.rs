@@ -62,7 +62,7 @@
 //! - A mistake of the user is a [`diagnostic::Diagnostic`], collected; a failure of the world is an error, propagated.
 //! - The plan leaves nothing open: defaults are chosen before it, and emitting decides only how it is written.
 //! - The agent server's names are in [`compiler::server`] and in the table of keys, [`compiler::front::keys`].
-//! - The order of the steps of an image is that of `steps` in `compiler::back::lower::python` and `javascript`.
+//! - How a plan looks in a Dockerfile, and the order of its instructions, is in `templates/`.
 //! - What of a configuration or of another text is secret is decided in [`compiler::secrecy`].
 //! - Values of `env` are never part of a plan, an image, an archive or a message. A setup of containers holds them.
 //! - `validate`, `plan`, `dockerfile` and `lsp` start no async runtime.

@@ -11,7 +11,7 @@ use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::config::Config;
 use crate::compiler::front::document::{apply, disjoint};
 use crate::compiler::server::product::Product;
-use crate::compiler::{Compiled, Options, Unused, check_for};
+use crate::compiler::{Compiled, Options, Unused, analyze_for};
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::project::{self, Boundary, Project, Unreadable};
@@ -124,7 +124,7 @@ fn checked(
         Err(unreadable) => return unreadable.checked(),
     };
     let options = Options { server, ..Options::default() };
-    let (mut checked, config) = check_for(&options, &source.name, &source.text, &files).located(source);
+    let (mut checked, config) = analyze_for(&options, &source.name, &source.text, &files).located(source);
     help_misplaced(&mut checked, &config, directory, path);
     checked
 }

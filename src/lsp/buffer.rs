@@ -10,7 +10,7 @@ use super::uri;
 use crate::compiler::front::dialect::CONFIGURATIONS;
 use crate::compiler::graph::Graph;
 use crate::compiler::tree::Tree;
-use crate::compiler::{self, Analysis, Options, check_for};
+use crate::compiler::{self, Analysis, Options, analyze_for};
 use crate::project::DiskFiles;
 
 /// An open configuration: its text comes from the editor, and the project around it from the disk.
@@ -54,7 +54,7 @@ impl Buffer {
     pub(super) fn analysis(&self) -> &Analysis {
         let analyzed = || {
             let files = Tree::new(self.files.refreshed());
-            check_for(&Options::default(), &self.name, self.text.as_str(), &files)
+            analyze_for(&Options::default(), &self.name, self.text.as_str(), &files)
         };
         self.analysis.get_or_init(analyzed)
     }

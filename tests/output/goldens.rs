@@ -45,7 +45,7 @@ pub(super) fn load(directory: &Path, config: &Path) -> (Project, Analysis) {
 pub(crate) fn plan(directory: &Path, config: &Path) -> Plan {
     let (project, analysis) = load(directory, config);
     assert!(analysis.is_usable(), "{}: {:#?}", directory.display(), analysis.diagnostics);
-    lower(&analysis.config, analysis.packages.as_ref(), &project.files, "agent.json", &Options::default())
+    lower(&analysis.config, &project.files, "agent.json", &Options::default())
 }
 
 /// Everything that is made of a case: file name and text.

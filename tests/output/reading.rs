@@ -84,7 +84,7 @@ fn reads(config: &Path) -> Option<BTreeMap<String, usize>> {
     let tree = Tree::new(Counted { files, reads: Rc::clone(&reads) });
     let analysis = analyze("agent.json", &text, &tree);
     if analysis.is_usable() {
-        lower(&analysis.config, analysis.packages.as_ref(), &tree, "agent.json", &Options::default());
+        lower(&analysis.config, &tree, "agent.json", &Options::default());
     }
     Some(reads.take())
 }

@@ -1,9 +1,10 @@
-//! The plan: all decisions about one configuration, in order.
+//! The plan: all decisions about one configuration, as facts. It holds no instruction, no shell and no order: the
+//! templates do.
 //!
-//! `agentcli plan` prints it, and every output is a rendering of it. A null value is absent; it never means that a
-//! default is still to be chosen. Paths in the image are absolute, paths in the user's tree are relative to the context
-//! root.
+//! `agentcli plan` prints it, and every output is a rendering of it. A value that is left out is absent; it never means
+//! that a default is still to be chosen.
 
+mod image;
 mod lines;
 mod local;
 mod setup;
@@ -15,9 +16,13 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use crate::front::config::Variant;
-use crate::server::files::{self, ServerFile};
+use crate::server::files::{self, SUFFIX};
 use crate::server::local::JavascriptServer;
 use crate::server::product::Product;
+pub use image::{
+    GeneratedFile, Image, Install, Installer, Lock, LockFormat, Node, NodeInstall, Python, SecretFile,
+    ServerInstall, UserCommand,
+};
 pub use local::{AboveProject, JavascriptPackages, Local, NodeProject, PythonPackages, ServerPackage, Watch};
 pub use setup::{Health, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
 
@@ -33,17 +38,20 @@ pub struct Plan {
     /// The build context.
     pub context: Context,
     /// Server settings: environment variable to JSON value. Part of the image.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub contract: IndexMap<String, Value>,
     /// The user's `env`, which the server gets when it starts. Never part of an image.
+    #[serde(skip_serializing_if = "Env::is_empty")]
     pub env: Env,
     /// Images by name with their digests, as agent.lock has them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub images: BTreeMap<String, String>,
-    /// The build steps, in order.
-    pub steps: Vec<Step>,
+    /// What is in the image.
+    pub image: Image,
     /// The server for `dev`, without an image.
     pub local: Local,
     /// Remarks for the user.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
@@ -67,8 +75,10 @@ pub struct Server {
     /// Base image, with its tag.
     pub image: String,
     /// Python version of the image, major.minor; null on the JavaScript server, and if `base_image` has a tag or digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<String>,
     /// Major version of Node.js; null without JavaScript, and if `base_image` decides it with a tag or digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Port of the server in its container.
     pub port: u16,
@@ -96,9 +106,11 @@ pub struct Context {
     /// The lines of the .dockerignore that selects them.
     pub ignore: Vec<String>,
     /// The .dockerignore files that these lines come from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignore_from: Vec<String>,
     /// Configurations in the context that hold values of `env`: agentcli sends them without these values, and the
     /// .dockerignore for other programs leaves them out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
 }
 
@@ -106,125 +118,11 @@ pub struct Context {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Env {
     /// The .env file, relative to the configuration's directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Names of the variables given in the configuration itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-}
-
-/// One step of the build.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Step {
-    /// Purpose of the step in a few words; may be empty.
-    pub why: String,
-    /// JSON Pointer to the key of the configuration that it comes from.
-    pub key: String,
-    /// The action.
-    #[serde(flatten)]
-    pub action: Action,
-}
-
-/// The action of a step: one Dockerfile instruction, except for `dockerfile_lines`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "action", rename_all = "lowercase")]
-pub enum Action {
-    /// Copies files from the context or from a stage.
-    Copy {
-        /// The stage; null for the context.
-        from: Option<String>,
-        /// Relative to the context root; absolute in a stage.
-        sources: Vec<String>,
-        /// A directory in the image, with a `/` at its end; or a file if there is one source.
-        target: String,
-    },
-    /// Sets environment variables to compact JSON, strings without quotes.
-    Env {
-        /// Variable to value.
-        variables: IndexMap<String, Value>,
-    },
-    /// Starts a stage.
-    From {
-        /// The image.
-        image: String,
-        /// The name of the stage; null for the last one.
-        stage: Option<String>,
-    },
-    /// Instructions: lines of `dockerfile_lines`, or how the container starts.
-    Lines {
-        /// As written.
-        lines: Vec<String>,
-    },
-    /// Runs commands until one fails.
-    Run {
-        /// Mounts for the commands.
-        mounts: Vec<Mount>,
-        /// The commands.
-        commands: Vec<Command>,
-    },
-    /// Changes the working directory.
-    Workdir {
-        /// Absolute.
-        path: String,
-    },
-}
-
-/// A mount while commands run; it does not become part of the image. Paths are chosen by the compiler and plain: not every
-/// BuildKit can read quoted ones.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum Mount {
-    /// A file or directory of a stage.
-    Bind {
-        /// The stage.
-        from: String,
-        /// Absolute.
-        source: String,
-        /// Absolute.
-        target: String,
-        /// Whether commands can write to it. What they write is discarded.
-        is_writable: bool,
-    },
-    /// A directory that is kept between builds.
-    Cache {
-        /// Absolute.
-        target: String,
-    },
-    /// A secret of the build. Without it, there is no file.
-    Secret {
-        /// Its ID.
-        id: String,
-        /// Absolute.
-        target: String,
-    },
-}
-
-/// One command.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Command {
-    /// A shell command from the server's contract or from the user.
-    Shell(String),
-    /// Commands that run unless a shell command succeeds.
-    Unless {
-        /// The shell command.
-        check: String,
-        /// The commands.
-        commands: Vec<Command>,
-    },
-    /// Writes a file.
-    Write {
-        /// The lines of the file.
-        lines: Vec<String>,
-        /// The path, as a word of the shell.
-        file: String,
-    },
-    /// A program and its arguments.
-    Words {
-        /// Environment variables.
-        #[serde(skip_serializing_if = "IndexMap::is_empty")]
-        variables: IndexMap<String, String>,
-        /// Program and arguments.
-        words: Vec<String>,
-    },
 }
 
 /// A remark about the plan.
@@ -236,25 +134,37 @@ pub struct Note {
     pub message: String,
 }
 
+impl Env {
+    fn is_empty(&self) -> bool {
+        self.file.is_none() && self.names.is_empty()
+    }
+}
+
 impl Plan {
-    /// The files of a server that the image installs, by their paths in the context.
-    pub fn server_files(&self) -> impl Iterator<Item = ServerFile> {
-        let inside = |directory: &String| {
-            let place = |file: ServerFile| ServerFile { path: format!("{directory}/{}", file.path), ..file };
-            files::files(self.server.product, self.server.release).into_iter().map(place).collect::<Vec<_>>()
-        };
-        self.server.files.iter().flat_map(inside)
+    /// The files beside the Dockerfile that it copies, by their paths in the context.
+    pub fn generated_files(&self) -> Vec<GeneratedFile> {
+        let locks = self.image.python.iter().flat_map(|python| &python.locks);
+        let mut generated: Vec<GeneratedFile> = locks.filter_map(|lock| lock.requirements.clone()).collect();
+        if let Some(directory) = &self.server.files {
+            generated.extend(files::files(self.server.product, self.server.release).into_iter().map(|file| GeneratedFile {
+                path: format!("{directory}/{}", file.path),
+                ending: format!("{SUFFIX}/{}", file.path),
+                text: file.text,
+            }));
+        }
+        generated
     }
 
-    /// Moves these files to another directory of the context.
-    pub fn move_server_files(&mut self, directory: String) {
-        let Some(before) = self.server.files.replace(directory.clone()) else { return };
-        for step in &mut self.steps {
-            if let Action::Copy { from: None, sources, .. } = &mut step.action
-                && *sources == [format!("{before}/")]
-            {
-                *sources = vec![format!("{directory}/")];
-            }
+    /// Moves these files beside another Dockerfile of the context.
+    pub fn move_generated_files(&mut self, dockerfile: &str) {
+        if self.server.files.is_some() {
+            self.server.files = Some(format!("{dockerfile}{SUFFIX}"));
+        }
+        let Some(python) = &mut self.image.python else { return };
+        for file in python.locks.iter_mut().filter_map(|lock| lock.requirements.as_mut()) {
+            let path = format!("{dockerfile}{}", file.ending);
+            let before = std::mem::replace(&mut file.path, path.clone());
+            python.manifests.iter_mut().filter(|it| **it == before).for_each(|it| it.clone_from(&path));
         }
     }
 }
@@ -269,4 +179,9 @@ fn version<S: Serializer>(release: &Option<&JavascriptServer>, serializer: S) ->
 
 fn is_default(product: &&'static Product) -> bool {
     *product == <&Product>::default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !value
 }

@@ -147,14 +147,6 @@ pub struct Context<'a> {
     reached: Option<Rc<[Reached]>>,
 }
 
-/// The outcome of all checks.
-pub struct Outcome {
-    /// The findings.
-    pub diagnostics: Vec<Diagnostic>,
-    /// The packages of others that the project imports, if they are known and were asked for.
-    pub packages: Option<BTreeSet<String>>,
-}
-
 impl<'a> Context<'a> {
     fn new(
         document: &'a Document,
@@ -288,17 +280,14 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Runs all checks.
-pub fn check(document: &Document, config: &Config, files: &Tree, removed: &BTreeSet<Pointer>) -> Outcome {
-    let mut context = Context::checked(document, config, files, removed);
-    let packages = imports::needed::packages(&mut context);
-    Outcome { diagnostics: context.found, packages }
-}
-
-/// The same without the packages, which only a plan needs.
-pub fn findings(document: &Document, config: &Config, files: &Tree, removed: &BTreeSet<Pointer>) -> Outcome {
-    let context = Context::checked(document, config, files, removed);
-    Outcome { diagnostics: context.found, packages: None }
+/// Runs all checks, and returns their findings.
+pub fn check(
+    document: &Document,
+    config: &Config,
+    files: &Tree,
+    removed: &BTreeSet<Pointer>,
+) -> Vec<Diagnostic> {
+    Context::checked(document, config, files, removed).found
 }
 
 /// The place of the entry of `dependencies` with this index, or else of `source`.

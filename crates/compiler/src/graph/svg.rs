@@ -182,7 +182,9 @@ impl Drawing {
 /// For each edge, how far its ends lie from the centres of their nodes: edges on one side of a node are beside each other, at
 /// `most` so far apart, in the order of where they lead.
 pub(super) fn ports(layout: &Layout, size: &dyn Fn(usize) -> f64, most: f64) -> Vec<(f64, f64)> {
-    let mut sides: BTreeMap<(usize, bool), Vec<(f64, usize, bool)>> = BTreeMap::new();
+    // Where an edge leads, its index, and whether it starts there.
+    type End = (f64, usize, bool);
+    let mut sides: BTreeMap<(usize, bool), Vec<End>> = BTreeMap::new();
     for (at, Line { source, target, points, .. }) in layout.edges.iter().enumerate() {
         let last = points.len() - 1;
         let is_forward = points[0].1 < points[last].1;

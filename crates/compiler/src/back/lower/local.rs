@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use crate::back::lower::{Input, contract, javascript, locked};
 use crate::back::plan::{
-    AboveProject, Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
+    AboveProject, Context, Installer, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant,
+    Watch,
 };
-use crate::back::resolve::{Installer, Resolved};
+use crate::back::resolve::Resolved;
 use crate::files::Files;
 use crate::front::config::{Config, EnvConfig};
 use crate::front::workspace::Locked;

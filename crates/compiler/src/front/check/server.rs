@@ -14,9 +14,10 @@ pub(super) fn check(context: &mut Context<'_>) {
     let server = context.config.server;
     let Some(installation) = &server.installation else { return };
     let is_javascript = context.config.variant() == Variant::Javascript && server.javascript_image.is_some();
-    let refusals: Vec<&Refusal> = match is_javascript {
-        true => server.refusals_in_javascript().iter().collect(),
-        false => server.refusals().collect(),
+    let refusals: Vec<&Refusal> = if is_javascript {
+        server.refusals_in_javascript().iter().collect()
+    } else {
+        server.refusals().collect()
     };
     for refusal in refusals {
         if is_used(context, refusal) {
