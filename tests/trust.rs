@@ -131,8 +131,7 @@ fn context(env: &TestEnv) -> Vec<(String, String)> {
     let project = Project::load(&env.path(""), Path::new("agent.json"), Boundary::Project).unwrap();
     let analysis = analyze("agent.json", &project.source.text, &project.files);
     assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
-    let (options, packages) = (Options::default(), analysis.packages.as_ref());
-    let plan = lower(&analysis.config, packages, &project.files, "agent.json", &options);
+    let plan = lower(&analysis.config, &project.files, "agent.json", &Options::default());
     let context = BuildRequest::of_plan(&plan, env.path(&plan.context.root)).unwrap().context;
     let listing = context.list().unwrap();
     let entries = listing.entries().iter().map(|entry| {

@@ -37,7 +37,7 @@ impl Commit {
         let tree = git(root, &["ls-tree", "-r", "-z", "HEAD", "--", "."], "").await?;
         let committed = committed(&tree);
         let is_missing = |path: &&str| root.join(path).symlink_metadata().is_err();
-        let mut is_equal = tree.len() < LONG && !committed.keys().any(|path| is_missing(&path));
+        let mut is_equal = tree.len() < LONG && !committed.keys().any(&is_missing);
         let mut files = Vec::new();
         for entry in listing.entries() {
             match &entry.kind {
