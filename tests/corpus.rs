@@ -134,6 +134,7 @@ fn real_configurations_compile() {
         let text = fs::read_to_string(file).unwrap();
         let temporary = TempDir::new().unwrap();
         let directory = temporary.path().join("one/two/three");
+        fs::create_dir(temporary.path().join(".git")).unwrap();
         stubs(&serde_json::from_str(&text).unwrap(), &directory);
         let tree = Tree::new(DiskFiles::new(&directory));
         let analysis = analyze("agent.json", &text, &tree);

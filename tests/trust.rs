@@ -268,14 +268,14 @@ fn copies_of_a_configuration_with_values_are_told() {
     let config = VALID.replace("\"graphs\"", &format!("\"env\": {{\"TOKEN\": \"{SECRET}\"}}, \"graphs\""));
     for name in ["agent.prod.json", "agent.json.bak", "deploy/other.json", ".agent.json.swp"] {
         let env = TestEnv::project().file(name, &config);
-        let output = env.run("plan");
+        let output = env.run("plan --json");
         let note = format!("`{name}` is copied into the image with its values of `env`");
         assert!(output.out.contains(&note) && !(output.out + &output.err).contains(SECRET), "{name}");
     }
     for (name, text) in
         [("other.json", VALID), ("launch.json", r#"{"env": {"A": "b"}}"#), ("copy.txt", &config)]
     {
-        let output = TestEnv::project().file(name, text).run("plan");
+        let output = TestEnv::project().file(name, text).run("plan --json");
         assert!(!output.out.contains("is copied into the image"), "{name}: {}", output.out);
     }
 }

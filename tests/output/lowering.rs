@@ -459,8 +459,10 @@ fn such_a_server_runs_javascript_with_the_release_for_its_library() {
         );
         assert!(!text.contains("build.mts"), "{text}");
         assert_eq!(serde_json::to_value(&plan.server).unwrap()["release"], release, "{library}");
-        let lock =
-            plan.generated_files().into_iter().find(|file| file.path == "Dockerfile.server/package-lock.json");
+        let lock = plan
+            .generated_files()
+            .into_iter()
+            .find(|file| file.path == "Dockerfile.server/package-lock.json");
         let lock = lock.unwrap();
         let lock: serde_json::Value = serde_json::from_str(&lock.text).unwrap();
         let installed = &lock["packages"]["node_modules/@langchain/langgraph-api"]["version"];

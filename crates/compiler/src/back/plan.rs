@@ -146,11 +146,13 @@ impl Plan {
         let locks = self.image.python.iter().flat_map(|python| &python.locks);
         let mut generated: Vec<GeneratedFile> = locks.filter_map(|lock| lock.requirements.clone()).collect();
         if let Some(directory) = &self.server.files {
-            generated.extend(files::files(self.server.product, self.server.release).into_iter().map(|file| GeneratedFile {
-                path: format!("{directory}/{}", file.path),
-                ending: format!("{SUFFIX}/{}", file.path),
-                text: file.text,
-            }));
+            generated.extend(files::files(self.server.product, self.server.release).into_iter().map(
+                |file| GeneratedFile {
+                    path: format!("{directory}/{}", file.path),
+                    ending: format!("{SUFFIX}/{}", file.path),
+                    text: file.text,
+                },
+            ));
         }
         generated
     }

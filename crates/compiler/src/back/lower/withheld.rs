@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::back::lower::{Build, Input};
 use crate::files::{FileKind, Files};
 use crate::front::dialect::CONFIGURATIONS;
@@ -77,7 +79,12 @@ impl Search<'_> {
     fn copy(&mut self, path: &str) {
         let head = self.input.files.head(&paths::join(&self.input.layout.root, path), MAX_COPY);
         let text = String::from_utf8_lossy(&head);
-        let has_values = text.contains("\"graphs\"") && without_env_values(&text).is_some();
+        // A schema has both words elsewhere; a broken copy has them somewhere.
+        let is_configuration = serde_json::from_str(&text).map_or_else(
+            |_| text.contains("\"graphs\""),
+            |value: Value| ["graphs", "env"].iter().all(|key| value.get(key).is_some_and(Value::is_object)),
+        );
+        let has_values = is_configuration && without_env_values(&text).is_some();
         if has_values && !self.input.ignore.excludes(path) {
             let message = format!(
                 "`{path}` is copied into the image with its values of `env`; exclude it in .dockerignore, or move the values \
