@@ -122,7 +122,8 @@ fn pairs(mut bytes: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
         let digits = bytes[..space].iter().all(u8::is_ascii_digit).then_some(&bytes[..space])?;
         let length: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
         let pair = bytes.get(space + 1..length)?.strip_suffix(b"\n")?;
-        let equals = pair.iter().position(|byte| *byte == b'=')?;
+        // A zero byte ends the line for some readers.
+        let equals = pair.iter().position(|byte| matches!(byte, b'=' | 0)).filter(|at| pair[*at] == b'=')?;
         pairs.push((&pair[..equals], &pair[equals + 1..]));
         bytes = &bytes[length..];
     }

@@ -318,6 +318,14 @@ const AMBIGUOUS: &[Row] = &[
         "is broken",
     ),
     (
+        "a zero byte in a key of PAX",
+        |it| {
+            record(it, XHeader, &[pax(b"p\0th=a"), pax(b"path=a")].concat());
+            add(it, b"x", Regular, b"");
+        },
+        "is broken",
+    ),
+    (
         "a zero byte in a name of PAX",
         |it| {
             record(it, XHeader, &pax(b"path=a\0/../x"));
