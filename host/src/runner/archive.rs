@@ -136,7 +136,8 @@ impl Written {
         if !is_file && size != 0 {
             return Err(format!("`{}` is not a file, and has contents", path.display()));
         }
-        let mode = entry.header().mode().map_err(broken)?;
+        // Some writers leave it out.
+        let mode = entry.header().mode().unwrap_or_default();
         self.entries += 1;
         self.contents.files += u64::from(!is_directory);
         let written = match kind {

@@ -17,7 +17,7 @@ use agentcli::project::{self, Boundary, Project};
 
 use super::confined::confine;
 use super::repository::{self, Remote};
-use super::{BuildJob, Failure, LogSink, Origin, archive, tree};
+use super::{BuildJob, Failure, LogSink, Origin, archive, lines, tree};
 use crate::net::address;
 use crate::store::persist::system_error;
 use crate::store::removal;
@@ -54,10 +54,10 @@ pub(super) async fn build(
     });
     let prepared = prepared.await;
     let prepared = prepared.map_err(|_| Failure::Refused("the build stopped".to_owned()))?;
-    let request = prepared.map_err(Failure::Refused)?;
+    let (request, of_tenant) = prepared.map_err(Failure::Refused)?;
     let lines = log.clone();
     let mut request = BuildRequest { tags: vec![tag], pull: *pull, ..request };
-    let _bases = confine(engine, options, &mut request, &cache).await?;
+    let _bases = confine(engine, options, &mut request, &of_tenant, &cache).await?;
     engine.build(request, move |event| report(&event, &lines)).await.map(drop).map_err(|error| {
         let Error::Step(failed) = &error else { return error.into() };
         failed.last_lines.iter().for_each(|line| log(LogLevel::Error, line));
@@ -132,13 +132,13 @@ fn report(event: &BuildEvent, log: &LogSink) {
     }
 }
 
-/// Unpacks and compiles the source. The error is a fragment.
+/// Unpacks and compiles the source; the build, and the lines of the tenant in its Dockerfile. The error is a fragment.
 fn prepare(
     root: &Path,
     job: &BuildJob,
     server: &'static Product,
     log: &LogSink,
-) -> Result<BuildRequest, String> {
+) -> Result<(BuildRequest, Vec<String>), String> {
     match &job.origin {
         Origin::Archive(archive) => unpack(archive, &job.config, root, log)?,
         Origin::Template(directory) => tree::copy(directory, root)?,
@@ -162,13 +162,13 @@ fn is_inside(root: &Path, path: &Path) -> io::Result<()> {
     if is_inside { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
-/// The build of the configuration in an unpacked archive for `server`; its findings are logged.
+/// The build of the configuration in an unpacked archive for `server`, and the lines of the tenant; its findings are logged.
 fn compile(
     root: &Path,
     job: &BuildJob,
     server: &'static Product,
     log: &LogSink,
-) -> Result<BuildRequest, String> {
+) -> Result<(BuildRequest, Vec<String>), String> {
     let path = Path::new(&job.config);
     is_inside(root, &root.join(path)).map_err(|_| format!("`{}` is not a file of the source", job.config))?;
     let directory = root.join(path.parent().unwrap_or(Path::new("")));
@@ -205,7 +205,7 @@ fn compile(
     plan.notes.iter().for_each(|note| log(LogLevel::Info, &note.message));
     let context = directory.join(&plan.context.root);
     is_inside(root, &context).map_err(|_| format!("{} needs files outside of the source", job.config))?;
-    BuildRequest::of_plan(&plan, context)
+    Ok((BuildRequest::of_plan(&plan, context)?, lines::of_plan(&plan)))
 }
 
 /// Fails with the differences if the images of `lock` are not those that the source asks for.
@@ -257,6 +257,7 @@ mod tests {
         let kept = lines.clone();
         let log: LogSink = Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned()));
         let prepared = prepare(tree.path(), &job(directory.path(), files), Default::default(), &log);
+        let prepared = prepared.map(|(request, _)| request);
         let lines = lines.lock().unwrap().clone();
         (prepared, lines, tree)
     }
@@ -307,6 +308,23 @@ mod tests {
         ] {
             assert_eq!(prepare(text).0.err().as_deref(), Some(reason));
         }
+    }
+
+    /// The steps that restore the server after them have the same key.
+    #[test]
+    fn lines_of_a_tenant_are_told_from_those_of_the_compiler() {
+        let config = VALID.replacen('{', r#"{"dockerfile_lines": ["RUN a", "COPY b c"], "#, 1);
+        let files = [
+            ("app/agent.json", &*config),
+            ("app/agent.py", "graph = object()\n"),
+            ("app/requirements.txt", ""),
+            ("app/b", ""),
+        ];
+        let (directory, tree) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let log: LogSink = Arc::new(|_, _| ());
+        let prepared = prepare(tree.path(), &job(directory.path(), &files), Default::default(), &log);
+        let (_, lines) = prepared.unwrap_or_else(|reason| panic!("{reason}"));
+        assert_eq!(lines, ["RUN a", "COPY b c"]);
     }
 
     #[test]
@@ -377,7 +395,7 @@ mod tests {
         fs::write(template.path().join("agent.py"), "graph = object()\n").unwrap();
         fs::write(template.path().join("requirements.txt"), "").unwrap();
         let tree = TempDir::new().unwrap();
-        let request =
+        let (request, _) =
             prepare(tree.path(), &job, Default::default(), &sink).unwrap_or_else(|reason| panic!("{reason}"));
         assert!(request.context.root.starts_with(tree.path()));
     }

@@ -38,6 +38,7 @@ pub(super) async fn confine(
     engine: &Engine,
     options: &Options,
     request: &mut BuildRequest,
+    of_tenant: &[String],
     cache: &str,
 ) -> Result<Bases, Failure> {
     let refused = |reason: String| Failure::Refused(format!("cannot build `dockerfile_lines`: {reason}"));
@@ -45,10 +46,8 @@ pub(super) async fn confine(
     let file = request.context.extra.iter_mut().find(|(path, _)| *path == request.dockerfile);
     let Some((_, file)) = file else { return Ok(bases) };
     let mut text = String::from_utf8_lossy(file).into_owned();
-    let of_tenant = request.steps.iter().filter(|step| step.key.as_deref() == Some(lines::KEY));
-    let of_tenant: Vec<String> = of_tenant.map(|step| step.instruction.clone()).collect();
     let is_enforced = engine.has_source_policies().await?;
-    lines::check(&of_tenant, is_enforced).map_err(refused)?;
+    lines::check(of_tenant, is_enforced).map_err(refused)?;
     if engine.is_podman().await? {
         text = dockerfile::with_cache_ids(&text, cache);
     } else {

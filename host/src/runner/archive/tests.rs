@@ -109,8 +109,10 @@ fn a_tree_with_its_configuration() {
         add(tar, b"app/hard", Link, b"made/by/its/name");
         add_with(tar, b"app", Directory, b"", 0o511);
         add(tar, b"caf\xe9", Regular, b"");
+        // Without a mode.
+        with_header(tar, 100, &[0; 8]);
     }));
-    assert_eq!(contents, Ok(Contents { files: 6, bytes: 10 }));
+    assert_eq!(contents, Ok(Contents { files: 7, bytes: 12 }));
     let root = tree.path().join("root");
     let mode = |path: &str| fs::metadata(root.join(path)).unwrap().permissions().mode() & 0o7777;
     assert_eq!([mode("app"), mode("app/run"), mode("made")], [0o711, 0o755, 0o755]);
