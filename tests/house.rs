@@ -80,7 +80,7 @@ const COMPILER: &str = "crates/compiler/src";
 /// Module of the compiler, and the other modules that it may use. A module without a row is an error.
 const MODULES: &[(&str, &[&str])] = &[
     ("agent_lock", &["front::base_image", "front::config", "manifests", "server"]),
-    ("back::emit", &["back::plan", "manifests::dockerignore"]),
+    ("back::emit", &["back::plan", "manifests::dockerignore", "paths"]),
     (
         "back::lower",
         &[
@@ -253,7 +253,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ),
     ("ruff_text_size", &["compiler::graph", "compiler::manifests::symbols"]),
     ("rustix", &["child::unix", "project::regular"]),
-    ("rustls", &["api", "doctor", "engine"]),
+    ("rustls", &["api", "doctor", "engine", "invoke"]),
     ("same_file", &["up"]),
     ("saphyr_parser", &["compiler::manifests::yaml"]),
     ("signal_hook", &["live::signals"]),
@@ -266,8 +266,8 @@ const VENDORS: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
-            "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "live", "probe",
-            "registry", "sbom", "ship", "up", "watch",
+            "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "invoke", "live",
+            "probe", "registry", "sbom", "ship", "up", "watch",
         ],
     ),
 ];

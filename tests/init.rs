@@ -5,8 +5,7 @@ use std::fs;
 use crate::harness::TestEnv;
 use crate::new::files;
 
-const GRAPH: &str =
-    "from langgraph.graph import StateGraph\n\nbuilder = StateGraph(dict)\napp = builder.compile()\n";
+const GRAPH: &str = "from langgraph.graph import StateGraph\n\nbuilder = StateGraph(dict).add_node(\"a\", print).add_edge(\"__start__\", \"a\")\napp = builder.compile()\n";
 
 fn python() -> TestEnv {
     TestEnv::empty()

@@ -2,13 +2,11 @@
 //!
 //! What the source computes stays unknown, and the graph says so: see [`Graph::is_complete`].
 
-mod builder;
 mod code;
 mod finish;
 mod interpret;
 mod layout;
 mod markup;
-mod problem;
 mod served;
 mod svg;
 mod text;
@@ -19,10 +17,10 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+pub use finish::problem::{Problem, ProblemKind};
 pub use interpret::Modules;
 pub use layout::{Layout, Line, layout};
 pub use markup::{dot, json, mermaid, visible};
-pub use problem::{Problem, ProblemKind};
 pub use svg::svg;
 pub use text::text;
 

@@ -17,7 +17,7 @@ use agentcli::project::{self, Boundary, Project};
 
 use super::confined::confine;
 use super::repository::{self, Remote};
-use super::{BuildJob, Failure, LogSink, Origin, archive, lines, tree};
+use super::{BuildJob, Failure, LogSink, Origin, archive, tree};
 use crate::net::address;
 use crate::store::persist::system_error;
 use crate::store::removal;
@@ -205,7 +205,7 @@ fn compile(
     plan.notes.iter().for_each(|note| log(LogLevel::Info, &note.message));
     let context = directory.join(&plan.context.root);
     is_inside(root, &context).map_err(|_| format!("{} needs files outside of the source", job.config))?;
-    Ok((BuildRequest::of_plan(&plan, context)?, lines::of_plan(&plan)))
+    Ok((BuildRequest::of_plan(&plan, context)?, plan.image.lines.clone()))
 }
 
 /// Fails with the differences if the images of `lock` are not those that the source asks for.

@@ -1,11 +1,7 @@
 //! The lines that a tenant adds to a Dockerfile. Engines that decide about the sources of builds take all that they read; for
 //! others, only lines that all engines read alike, and that name no source.
 
-use agentcli::compiler::back::plan::{Action, Plan};
 use agentcli::compiler::manifests::dockerfile::{Instruction, instructions};
-
-/// The key of the configuration with the lines.
-const KEY: &str = "/dockerfile_lines";
 
 /// The instructions whose flags are known. `HEALTHCHECK` has none that reach anything.
 const FLAGS: &[(&str, &[&str])] = &[
@@ -18,15 +14,6 @@ const FLAGS: &[(&str, &[&str])] = &[
 
 /// The instructions that name no source without flags.
 const PLAIN: &[&str] = &["arg", "copy", "env", "label", "run"];
-
-/// The lines of the tenant in a plan. Other steps have their key, too.
-pub(super) fn of_plan(plan: &Plan) -> Vec<String> {
-    let lines = plan.steps.iter().filter(|step| step.key == KEY).filter_map(|step| match &step.action {
-        Action::Lines { lines } => Some(lines),
-        _ => None,
-    });
-    lines.flatten().cloned().collect()
-}
 
 /// Checks lines; `is_enforced` says that the engine decides about their sources. The error is a fragment.
 pub(super) fn check(lines: &[String], is_enforced: bool) -> Result<(), String> {

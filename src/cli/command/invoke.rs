@@ -85,7 +85,9 @@ impl Invoke {
         };
         let run = Run { graph, thread, start };
         let followed = Screen::new(env, self.json).follow(server, &run).await;
-        if let Err(Error::Invoke(invoke::Error::Rejected { status: 404 | 422, .. })) = &followed {
+        if let Err(Error::Invoke(invoke::Error::Rejected { status: 404 | 422, .. })) = &followed
+            && server.graphs().await.is_ok()
+        {
             id_of(server, &run.graph).await?;
         }
         if followed? {

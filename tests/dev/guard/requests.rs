@@ -131,7 +131,9 @@ fn hosts(target: &Target) {
     for host in FOREIGN_HOSTS {
         let response = ask(&[("Host", host)]);
         assert_eq!(response.status, 421, "{host}: {response:?}");
-        assert!(response.detail().ends_with("use localhost or an IP address, or pass the name with --allow-host"));
+        assert!(
+            response.detail().ends_with("use localhost or an IP address, or pass the name with --allow-host")
+        );
         // The name of a page that leads here.
         let response = ask(&[("Host", host), ("Origin", &format!("http://{host}"))]);
         assert_eq!(response.status, 421, "{host}");

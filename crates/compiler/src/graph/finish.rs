@@ -1,12 +1,13 @@
 //! Builders to graphs: where the nodes and routes of a builder lead.
 
+pub(super) mod problem;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::builder::{Action, Branch, Draft};
 use super::code::Function;
 use super::interpret::Interpreter;
-use super::problem;
+use super::interpret::builder::{Action, Branch, Draft};
 use super::value::{Arguments, Closure, Text, Value};
 use super::{END, Edge, Graph, Kind, Modules, Node, Place, START};
 use crate::manifests::stack::with_stack;

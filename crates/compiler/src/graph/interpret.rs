@@ -3,16 +3,17 @@
 //! Both sides of a condition run, and a loop runs once if its items are unknown; what they do to a builder that was made
 //! before is not certain.
 
+pub(super) mod builder;
 mod eval;
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::Place;
-use super::builder::Draft;
 use super::code::{self, Argument, Block, Expr, Kind, Span, Step, Stmt};
 use super::value::{Arguments, Closure, Value};
 use crate::manifests::symbols::Language;
+use builder::Draft;
 
 /// Number of expressions and statements after which everything else is unknown.
 const BUDGET: usize = 200_000;

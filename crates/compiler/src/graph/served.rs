@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::finish::problem::Problem;
 use super::markup::visible;
-use super::problem::Problem;
 use super::{END, Edge, Graph, Kind, Node, Place, START};
 
 impl Graph {

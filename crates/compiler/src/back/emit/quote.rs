@@ -114,7 +114,7 @@ fn escape(text: &str, special: &str) -> String {
     text.chars().flat_map(|c| special.contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::process::Command;
 

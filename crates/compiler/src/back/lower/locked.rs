@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::back::emit::heading::MARK;
 use crate::back::lower::{Build, Input};
-use crate::back::plan::{GeneratedFile, Installer, Lock, LockFormat};
+use crate::back::plan::{GeneratedFile, Installer, Lock, LockFormat, MARK};
 use crate::back::resolve::{Pins, Resolved};
 use crate::front::workspace::Locked;
 use crate::manifests::uv_lock;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::builder::Draft;
-use super::finish::Exits;
-use super::value::Text;
-use super::{END, Modules, Place, START};
+use super::Exits;
+use crate::graph::interpret::builder::Draft;
+use crate::graph::value::Text;
+use crate::graph::{END, Modules, Place, START};
 use crate::words::similar;
 
 /// The kind of a mistake.
@@ -38,7 +38,12 @@ pub struct Problem {
 }
 
 /// The mistakes in a graph that is completely known but for its routes.
-pub(super) fn find(modules: &dyn Modules, draft: &Draft, exits: &[Exits], is_python: bool) -> Vec<Problem> {
+pub(in crate::graph) fn find(
+    modules: &dyn Modules,
+    draft: &Draft,
+    exits: &[Exits],
+    is_python: bool,
+) -> Vec<Problem> {
     let mut finder = Finder { draft, is_python, problems: Vec::new() };
     finder.structure();
     finder.routes(exits);

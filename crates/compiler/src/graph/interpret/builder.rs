@@ -5,49 +5,49 @@ mod agents;
 use indexmap::IndexMap;
 use std::rc::Rc;
 
-use super::code::Expr;
-use super::interpret::Interpreter;
-use super::value::{Arguments, Text, Value};
-use super::{END, Kind, Place, START};
+use super::Interpreter;
+use crate::graph::code::Expr;
+use crate::graph::value::{Arguments, Text, Value};
+use crate::graph::{END, Kind, Place, START};
 
 /// A graph under construction.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Draft {
-    pub(super) nodes: IndexMap<Rc<str>, Action>,
+pub(in crate::graph) struct Draft {
+    pub(in crate::graph) nodes: IndexMap<Rc<str>, Action>,
     /// Nodes of a name that was taken, or that is reserved.
-    pub(super) refused: Vec<Text>,
+    pub(in crate::graph) refused: Vec<Text>,
     /// Source, target, and whether it certainly exists.
-    pub(super) edges: Vec<(Text, Text, bool)>,
-    pub(super) branches: Vec<Branch>,
-    pub(super) interrupts: Vec<Text>,
+    pub(in crate::graph) edges: Vec<(Text, Text, bool)>,
+    pub(in crate::graph) branches: Vec<Branch>,
+    pub(in crate::graph) interrupts: Vec<Text>,
     /// Whether something was added that is not known.
-    pub(super) is_open: bool,
+    pub(in crate::graph) is_open: bool,
     /// Whether it has the shape of an agent, which the library makes and checks itself.
-    pub(super) is_made: bool,
-    pub(super) name: Option<Rc<str>>,
+    pub(in crate::graph) is_made: bool,
+    pub(in crate::graph) name: Option<Rc<str>>,
     level: usize,
-    pub(super) place: Place,
+    pub(in crate::graph) place: Place,
 }
 
 /// A node under construction.
 #[derive(Clone, Debug)]
-pub(super) struct Action {
-    pub(super) kind: Kind,
-    pub(super) place: Place,
-    pub(super) value: Value,
+pub(in crate::graph) struct Action {
+    pub(in crate::graph) kind: Kind,
+    pub(in crate::graph) place: Place,
+    pub(in crate::graph) value: Value,
     /// The nodes that it declares to go to.
-    pub(super) ends: Option<Value>,
-    pub(super) tools: Vec<Text>,
+    pub(in crate::graph) ends: Option<Value>,
+    pub(in crate::graph) tools: Vec<Text>,
 }
 
 /// Conditional edges under construction.
 #[derive(Clone, Debug)]
-pub(super) struct Branch {
-    pub(super) source: Text,
-    pub(super) route: Value,
-    pub(super) map: Option<Value>,
+pub(in crate::graph) struct Branch {
+    pub(in crate::graph) source: Text,
+    pub(in crate::graph) route: Value,
+    pub(in crate::graph) map: Option<Value>,
     /// Whether the graph certainly has it.
-    pub(super) is_certain: bool,
+    pub(in crate::graph) is_certain: bool,
 }
 
 impl Draft {
@@ -58,7 +58,13 @@ impl Draft {
 
 impl Interpreter<'_> {
     /// A method of a value.
-    pub(super) fn method(&mut self, value: Value, name: &str, arguments: Arguments, place: Place) -> Value {
+    pub(in crate::graph) fn method(
+        &mut self,
+        value: Value,
+        name: &str,
+        arguments: Arguments,
+        place: Place,
+    ) -> Value {
         match (&value, name) {
             (Value::Builder(at), _) => self.build(*at, name, &arguments, place),
             (
@@ -245,7 +251,7 @@ impl Interpreter<'_> {
     }
 
     /// A function with decorators.
-    pub(super) fn decorated(&mut self, value: Value, decorators: &[Expr], scope: usize) -> Value {
+    pub(in crate::graph) fn decorated(&mut self, value: Value, decorators: &[Expr], scope: usize) -> Value {
         let Value::Function(closure) = &value else { return value };
         for decorator in decorators {
             let (name, arguments) = self.decorator(decorator, scope);
@@ -279,7 +285,7 @@ impl Interpreter<'_> {
     }
 
     /// A call of something of a library.
-    pub(super) fn library(&mut self, name: &str, arguments: &Arguments, place: Place) -> Value {
+    pub(in crate::graph) fn library(&mut self, name: &str, arguments: &Arguments, place: Place) -> Value {
         let first = arguments.positional.first().cloned().unwrap_or(Value::Unknown);
         match name {
             "StateGraph" | "MessageGraph" | "Graph" => Value::Builder(self.draft(place)),
