@@ -34,7 +34,6 @@ mod settings;
 mod setup;
 mod source_date;
 mod table;
-mod target;
 mod variables;
 
 use clap::{ArgMatches, ColorChoice, Parser};

@@ -38,7 +38,6 @@ mod reference;
 mod request;
 mod session;
 mod shared;
-mod solve;
 mod stream;
 mod transfer;
 mod transport;

@@ -9,7 +9,6 @@ mod fresh;
 mod ignore;
 mod progress;
 mod push;
-mod sources;
 
 use std::future::Future;
 use std::path::Path;

@@ -29,7 +29,6 @@ mod engine;
 mod explain;
 mod fixes;
 mod fixtures;
-mod graph;
 mod harness;
 mod host;
 mod house;
@@ -60,8 +59,6 @@ mod signals;
 #[cfg(feature = "system-tests")]
 mod specification;
 mod terminal;
-#[cfg(unix)]
-mod trust;
 #[cfg(feature = "system-tests")]
 mod up;
 mod validate;

@@ -4,7 +4,6 @@ mod answer;
 mod body;
 mod call;
 mod deployments;
-mod health;
 mod listener;
 mod logs;
 mod manifests;

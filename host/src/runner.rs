@@ -1,7 +1,7 @@
 //! The runner: does on the container engine what the reconciler decides.
 
 pub(crate) mod allowed_images;
-mod archive;
+pub(crate) mod archive;
 mod build;
 pub(crate) mod code_host;
 mod confined;
@@ -10,7 +10,6 @@ mod dockerfile;
 mod engine;
 mod images;
 mod labels;
-mod lines;
 mod migrations;
 mod networks;
 mod repository;
@@ -30,8 +29,6 @@ use agentcli::compiler::server::product::Product;
 use agentcli::engine::{EngineEnv, Login};
 
 pub use allowed_images::AllowedImages;
-pub use build::unpack;
-pub use code_host::RepositoryAccess;
 pub use databases::{CONNECTIONS, Databases};
 pub use engine::EngineRunner;
 pub use labels::{container_name, image_tag};
@@ -155,8 +152,9 @@ pub enum Origin {
         reference: String,
         /// The commit of it, if it need not be the newest.
         commit: Option<String>,
-        /// How it is fetched.
-        access: RepositoryAccess,
+        /// Whether the operator lists it for the tenant, so that it is fetched with the operator's credentials, wherever it
+        /// is.
+        is_listed: bool,
     },
 }
 

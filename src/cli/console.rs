@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use anstyle::{AnsiColor, Effects, Style};
 
 use super::env::{Env, Stream};
-use crate::compiler::secrecy::urls::masked;
 use crate::error::Error;
 
 /// Style of `error`.
@@ -36,7 +35,7 @@ pub fn note(env: &mut Env, text: &str) {
 
 /// Prints `word` in `style`, and a text, on stderr.
 pub fn say(env: &mut Env, style: Style, word: &str, text: &str) {
-    env.print(&format!("{}: {}", paint(&env.err, style, word), visible(&masked(text))));
+    env.print(&format!("{}: {}", paint(&env.err, style, word), visible(text)));
 }
 
 /// Prints an error and its hint on stderr.

@@ -4,8 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use RepositoryAccess::{Anonymous, Listed, Private};
-use agentcli_host::runner::{BuildJob, Databases, Failure, Origin, RepositoryAccess, Runner as _, image_tag};
+use agentcli_host::runner::{BuildJob, Databases, Failure, Origin, Runner as _, image_tag};
 use agentcli_host::{DEFAULT_TENANT, Limits, Options, Repositories, Service, Store, Webhook};
 use serde_json::{Value, json};
 
@@ -24,11 +23,11 @@ async fn failure(
     url: &str,
     reference: &str,
     commit: Option<&str>,
-    access: RepositoryAccess,
+    is_listed: bool,
 ) -> (String, String) {
     let (url, reference) = (url.to_owned(), reference.to_owned());
     let commit = commit.map(str::to_owned);
-    let origin = Origin::Repository { url, reference, commit, access };
+    let origin = Origin::Repository { url, reference, commit, is_listed };
     let (tag, config) = (image_tag(&host.id, &host.name(), 1), "agent.json".to_owned());
     let cache = "cache".to_owned();
     let job = BuildJob { tag, cache, origin, config, install_command: None, build_command: None };
@@ -74,7 +73,7 @@ async fn branches_tags_and_commits_are_fetched() {
         // A branch takes precedence over a tag.
         ("v3", None, &third, "third"),
     ] {
-        let (reason, lines) = failure(&host, 1 << 30, &repository.url, reference, wanted, Private).await;
+        let (reason, lines) = failure(&host, 1 << 30, &repository.url, reference, wanted, true).await;
         assert!(reason.starts_with("agent.json is invalid"), "{reference}: {reason}");
         assert!(lines.contains(&format!("{graph}.py")), "{reference}: {lines}");
         assert!(lines.contains(&format!("commit {commit}")), "{reference}: {lines}");
@@ -108,17 +107,17 @@ async fn repositories_that_cannot_be_fetched_have_a_reason() {
         (
             &format!("ext::touch% {}", host.builds().join("run").display()),
             "main",
-            "the URL must be the https, http or ssh URL of a repository",
+            "transport 'ext' not allowed",
         ),
-        (&repository.clone.to_str().unwrap().to_owned(), "main", "the URL must be"),
+        (&repository.clone.to_str().unwrap().to_owned(), "main", "transport 'file' not allowed"),
     ] {
-        let (reason, lines) = failure(&host, 1 << 30, url, reference, None, Private).await;
+        let (reason, lines) = failure(&host, 1 << 30, url, reference, None, true).await;
         assert!(reason.contains(expected), "{url} {reference}: {reason}\n{lines}");
     }
     let gone = "a".repeat(40);
-    let (reason, _) = failure(&host, 1 << 30, url, "main", Some(&gone), Private).await;
+    let (reason, _) = failure(&host, 1 << 30, url, "main", Some(&gone), true).await;
     assert!(reason.contains(&gone), "{reason}");
-    let (reason, _) = failure(&host, 2 << 20, url, "main", None, Private).await;
+    let (reason, _) = failure(&host, 2 << 20, url, "main", None, true).await;
     assert!(reason.contains("is larger than 2 MiB"), "{reason}");
 }
 
@@ -139,13 +138,10 @@ async fn repositories_that_the_operator_does_not_list_must_be_public() {
         ("git@127.0.0.1:agent.git".to_owned(), "is fetched with credentials"),
         ("ssh://git@127.0.0.1/agent.git".to_owned(), "is fetched with credentials"),
     ] {
-        let (reason, lines) = failure(&host, 1 << 30, &url, "main", None, Anonymous).await;
+        let (reason, lines) = failure(&host, 1 << 30, &url, "main", None, false).await;
         assert!(reason.contains(expected), "{url}: {reason}\n{lines}");
     }
-    // The record of the operator says that it is private.
-    let (reason, _) = failure(&host, 1 << 30, url, "main", None, Listed).await;
-    assert!(reason.contains("is not public") && reason.contains("`\"private\": true`"), "{reason}");
-    let (reason, _) = failure(&host, 1 << 30, url, "main", None, Private).await;
+    let (reason, _) = failure(&host, 1 << 30, url, "main", None, true).await;
     assert!(reason.starts_with("agent.json is invalid"), "{reason}");
 }
 
@@ -159,7 +155,7 @@ async fn repository_is_deployed_and_a_push_deploys_its_commit() {
     repository.push("refs/heads/main");
     let record = json!({
         "host_integration_id": INTEGRATION, "id": 1, "name": "agent", "owner": "acme", "url": repository.url,
-        "default_branch": "main", "webhook_secret": SECRET, "private": true,
+        "default_branch": "main", "webhook_secret": SECRET,
     });
     let mut repositories = Repositories::new(vec![serde_json::from_value(record).unwrap()]).unwrap();
     let webhooks = Webhook::take(&mut repositories).unwrap();

@@ -157,7 +157,6 @@ impl World {
                 docs: None,
                 studio: api.clone(),
                 public: None,
-                page: None,
                 debugger: None,
                 api,
             },

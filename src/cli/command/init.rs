@@ -201,7 +201,6 @@ fn show(env: &mut Env, graphs: &[Graph], facts: &[Fact]) {
         graphs.chain(facts.iter().map(|fact| (fact.path.clone(), fact.what.clone()))).collect();
     let width = rows.iter().map(|(path, _)| path.chars().count()).max().unwrap_or_default();
     for (path, what) in rows {
-        let line = format!("found   {:width$}   {}", visible_line(&path), visible_line(&what));
-        env.print(line.trim_end());
+        env.print(&format!("found   {:width$}   {}", visible_line(&path), visible_line(&what)));
     }
 }

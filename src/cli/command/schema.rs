@@ -13,9 +13,6 @@ const DEPLOY_EVENTS: &str = include_str!("../../../schemas/deploy-events.schema.
 /// Schema of the output of `doctor --json`.
 const DOCTOR: &str = include_str!("../../../schemas/doctor.schema.json");
 
-/// Schema of a line of `graph --format json`.
-const GRAPH: &str = include_str!("../../../schemas/graph.schema.json");
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct Schema {
     /// Subject of the schema
@@ -35,8 +32,6 @@ enum Subject {
     DeployEvents,
     /// Output of `doctor --json`
     Doctor,
-    /// Line of `graph --format json`
-    Graph,
 }
 
 impl Schema {
@@ -46,7 +41,6 @@ impl Schema {
             Subject::Deploy => DEPLOY,
             Subject::DeployEvents => DEPLOY_EVENTS,
             Subject::Doctor => DOCTOR,
-            Subject::Graph => GRAPH,
         };
         Ok(env.out.write(text)?)
     }

@@ -3,21 +3,20 @@
 use serde_json::json;
 
 use super::shown::{print_json, title};
-use super::which::Which;
 use crate::cli::env::Env;
-use crate::cli::service::CallOptions;
+use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
 
 /// Delete a deployment
 #[derive(Debug, clap::Args)]
-#[command(visible_alias = "rm")]
 pub(super) struct Delete {
-    #[command(flatten)]
-    which: Which,
+    /// ID of the deployment
+    #[arg(value_name = "DEPLOYMENT_ID")]
+    id: String,
 
     /// Skip the confirmation prompt
-    #[arg(short, long, alias = "force")]
-    yes: bool,
+    #[arg(long)]
+    force: bool,
 
     #[command(flatten)]
     options: CallOptions,
@@ -25,16 +24,17 @@ pub(super) struct Delete {
 
 impl Delete {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (mut service, found) = self.which.find(env, &self.options.account)?;
+        let mut service = Service::new(env, &self.options.account)?;
+        let found = service.call(async |client| client.deployment(&self.id).await)?;
         let title = title(&found);
-        if !self.yes {
-            service.confirm(&format!("Delete the deployment {title}?"), "--yes")?;
+        if !self.force {
+            service.confirm(&format!("Delete the deployment {title}?"), "--force")?;
         }
-        service.call(async |client| client.delete(&found.id).await)?;
+        service.call(async |client| client.delete(&self.id).await)?;
         if self.options.json {
-            return print_json(service.env, &json!({ "deleted": found.id, "name": found.name }));
+            return print_json(env, &json!({ "deleted": found.id, "name": found.name }));
         }
-        service.env.print(&format!("deleted {}", crate::cli::console::visible_line(&title)));
+        env.print(&format!("deleted {}", crate::cli::console::visible_line(&title)));
         Ok(())
     }
 }

@@ -1,7 +1,6 @@
 //! `agentcli deploy get`
 
 use super::shown::{or_dash, print_json, shown};
-use super::which::Which;
 use crate::api::wire::Deployment;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
@@ -10,10 +9,10 @@ use crate::error::Error;
 
 /// Show a deployment
 #[derive(Debug, clap::Args)]
-#[command(visible_alias = "status")]
 pub(super) struct Get {
-    #[command(flatten)]
-    which: Which,
+    /// ID or name of the deployment
+    #[arg(value_name = "ID|NAME")]
+    which: String,
 
     #[command(flatten)]
     options: CallOptions,
@@ -21,7 +20,8 @@ pub(super) struct Get {
 
 impl Get {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (Service { env, .. }, found) = self.which.find(env, &self.options.account)?;
+        let mut service = Service::new(env, &self.options.account)?;
+        let found = service.deployment(&self.which)?;
         if self.options.json {
             return print_json(env, &shown(&found));
         }

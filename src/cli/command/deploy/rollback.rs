@@ -1,16 +1,16 @@
 //! `agentcli deploy rollback`
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::shown::{print_json, title};
-use super::which::Which;
 use crate::api::wire::{Deployment, Revision, RevisionStatus};
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
+use crate::ship;
 
 /// Number of revisions among which the one to go back to is searched.
 const SEARCHED: usize = 100;
@@ -25,8 +25,9 @@ Examples:
   agentcli deploy rollback my-agent
   agentcli deploy rollback my-agent --to 0b8e5c1e-3b0f-4d27-9d6a-2f8a41a0c001 --yes")]
 pub(super) struct Rollback {
-    #[command(flatten)]
-    which: Which,
+    /// ID or name of the deployment
+    #[arg(value_name = "DEPLOYMENT")]
+    deployment: String,
 
     /// ID of the revision to deploy again
     #[arg(long, value_name = "REVISION")]
@@ -46,7 +47,8 @@ pub(super) struct Rollback {
 
 impl Rollback {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (mut service, before) = self.which.find(env, &self.options.account)?;
+        let mut service = Service::new(env, &self.options.account)?;
+        let before = service.deployment(&self.deployment)?;
         let target = self.target(&mut service, &before)?;
         let title = visible_line(&title(&before));
         if !self.yes {
@@ -56,14 +58,14 @@ impl Rollback {
         }
         let after = service.call(async |client| client.redeploy(&before, &target.id).await)?;
         let new = after.latest_revision_id.unwrap_or_default();
-        service.wait_for_revision(&before, &new, Duration::from_secs(self.timeout))?;
+        self.wait(&mut service, &before, &new)?;
         if self.options.json {
             let result = json!({
                 "rolled_back": before.id, "name": before.name, "to": target.id, "new_revision": new,
             });
-            return print_json(service.env, &result);
+            return print_json(env, &result);
         }
-        service.env.print(&format!("rolled {title} back to {}; new revision {new}", target.id));
+        env.print(&format!("rolled {title} back to {}; new revision {new}", target.id));
         Ok(())
     }
 
@@ -84,5 +86,26 @@ impl Rollback {
                 format!("run `agentcli deploy revisions list {id}`, and name one with --to"),
             )
         })
+    }
+
+    fn wait(&self, service: &mut Service<'_>, deployment: &Deployment, id: &str) -> Result<(), Error> {
+        let start = Instant::now();
+        loop {
+            let revision = service.call(async |client| client.revision(&deployment.id, id).await)?;
+            let status = revision.status;
+            if status == RevisionStatus::Deployed {
+                return Ok(());
+            }
+            let hint = format!("run `agentcli deploy logs --deployment-id {}` to see why", deployment.id);
+            if status.is_final() {
+                let message = format!("the new revision {id} ended as {status}");
+                return Err(Error::Ship(ship::Error::Failed { message, hint }));
+            }
+            if start.elapsed() > Duration::from_secs(self.timeout) {
+                let message = format!("the new revision {id} is {status} after {} s", self.timeout);
+                return Err(Error::Ship(ship::Error::Pending { message, hint }));
+            }
+            service.pause()?;
+        }
     }
 }

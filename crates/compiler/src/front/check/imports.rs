@@ -5,6 +5,7 @@
 
 mod above;
 mod gone;
+pub(super) mod needed;
 mod own;
 pub(super) mod reached;
 mod search_path;
