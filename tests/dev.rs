@@ -294,6 +294,12 @@ impl Dev {
         until(|| self.talk().contains(text), || format!("it does not say `{text}`: {}", self.talk()));
     }
 
+    /// Waits until it says `text`, and has then said it once.
+    pub(crate) fn hear_once(&self, text: &str) {
+        self.hear(text);
+        assert_eq!(self.talk().matches(text).count(), 1, "{text}: {}", self.talk());
+    }
+
     pub(crate) fn talk(&self) -> String {
         self.talk.lock().unwrap().clone()
     }

@@ -73,7 +73,7 @@ impl<'a> Target<'a> {
         routes::refuse_foreign_pages(self, routes);
         pages::are_refused(self);
         assert_eq!(self.state(), before, "a foreign page changed the state");
-        assert_eq!(self.dev.talk().matches(&format!("`{FOREIGN}`; to allow it, add it to")).count(), 1);
+        self.dev.hear_once(&format!("`{FOREIGN}`; to allow it, add it to"));
         pages::of_the_studio_work(self);
     }
 }
