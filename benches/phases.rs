@@ -58,11 +58,10 @@ fn phases(criterion: &mut Criterion) {
         let tree = || Tree::new(files.clone());
         let analysis = analyze("agent.json", &text, &tree());
         assert!(analysis.is_usable(), "{name} has errors");
-        let packages = analysis.packages.as_ref();
         let document = document::parse(&text).0;
         let config = typed(&document);
         let options = Options::default();
-        let plan = lower::lower(&config, packages, &tree(), CONFIG, &options);
+        let plan = lower::lower(&config, &tree(), CONFIG, &options);
 
         let mut group = criterion.benchmark_group(name);
         group.bench_function("parse", |b| b.iter(|| document::parse(&text)));
@@ -70,16 +69,13 @@ fn phases(criterion: &mut Criterion) {
         group.bench_function("checks", |b| {
             b.iter(|| check::check(&document, &config, &tree(), &BTreeSet::new()))
         });
-        group.bench_function("lower", |b| {
-            b.iter(|| lower::lower(&config, packages, &tree(), CONFIG, &options))
-        });
+        group.bench_function("lower", |b| b.iter(|| lower::lower(&config, &tree(), CONFIG, &options)));
         group.bench_function("emit", |b| b.iter(|| dockerfile::dockerfile(&plan)));
         group.bench_function("whole", |b| {
             b.iter(|| {
                 let files = tree();
                 let analysis = analyze("agent.json", &text, &files);
-                let packages = analysis.packages.as_ref();
-                dockerfile::dockerfile(&lower::lower(&analysis.config, packages, &files, CONFIG, &options))
+                dockerfile::dockerfile(&lower::lower(&analysis.config, &files, CONFIG, &options))
             });
         });
         group.finish();

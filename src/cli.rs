@@ -34,6 +34,7 @@ mod settings;
 mod setup;
 mod source_date;
 mod table;
+mod target;
 mod variables;
 
 use clap::{ArgMatches, ColorChoice, Parser};

@@ -38,6 +38,7 @@ mod reference;
 mod request;
 mod session;
 mod shared;
+mod solve;
 mod stream;
 mod transfer;
 mod transport;

@@ -42,6 +42,8 @@ pub struct Request<'a> {
     pub executor_image: Option<String>,
     /// The server.
     pub server: &'static Product,
+    /// Health check command of the server in its container.
+    pub healthcheck: &'static [&'static str],
     /// Resources.
     pub resources: ResourceSpec,
     /// Variables from secrets of the cluster.

@@ -34,10 +34,10 @@
 //! | [`watch`] | changes of the user's tree; the only user of notify | `compiler`, `project` |
 //! | [`probe`] | readiness checks of a server over HTTP | `api` |
 //! | [`child`] | child processes, none of which outlives this program; starts every process | `live` |
-//! | [`dev`] | the server on this machine | `child`, `compiler`, `live`, `probe`, `project`, `watch` |
+//! | [`dev`] | the server on this machine, and its page | `child`, `compiler`, `live`, `probe`, `project`, `watch` |
 //! | [`up`] | the whole server in containers | `compiler`, `engine`, `live`, `probe`, `watch` |
 //! | [`compose`] | the same with further services, through docker compose | `child`, `compiler`, `engine`, `live`, `probe`, `project`, `up` |
-//! | [`invoke`] | runs graphs of an agent server, and reads the events of a run | `api` |
+//! | [`invoke`] | runs graphs of an agent server, reads the events of a run, and serves a page for it | `api` |
 //! | [`doctor`] | checks what the machine lacks for the other commands | `api`, `compiler`, `dev`, `engine`, `project`, `up` |
 //! | [`lsp`] | the language server; the only user of lsp-server and lsp-types | `compiler`, `diagnostic`, `project` |
 //! | [`kubernetes`] | plan and resources to objects of Kubernetes | `api`, `compiler` |
@@ -62,7 +62,7 @@
 //! - A mistake of the user is a [`diagnostic::Diagnostic`], collected; a failure of the world is an error, propagated.
 //! - The plan leaves nothing open: defaults are chosen before it, and emitting decides only how it is written.
 //! - The agent server's names are in [`compiler::server`] and in the table of keys, [`compiler::front::keys`].
-//! - The order of the steps of an image is that of `steps` in `compiler::back::lower::python` and `javascript`.
+//! - How a plan looks in a Dockerfile, and the order of its instructions, is in `templates/`.
 //! - What of a configuration or of another text is secret is decided in [`compiler::secrecy`].
 //! - Values of `env` are never part of a plan, an image, an archive or a message. A setup of containers holds them.
 //! - `validate`, `plan`, `dockerfile` and `lsp` start no async runtime.

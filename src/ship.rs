@@ -26,4 +26,3 @@ pub use name::slug;
 pub use request::{Method, Placement, Request, Target};
 pub use service::Service;
 pub use shown::{LogPass, ShownEntries};
-pub use source::CREDENTIALS;

@@ -225,7 +225,7 @@ fn the_files_of_a_server_are_written_beside_the_dockerfile_that_copies_them() {
     assert!(outside.code == 2 && outside.err.contains("outside of the build context"), "{}", outside.err);
 
     let printed = env.run("dockerfile - --server memory");
-    let note = "copies the server from `Dockerfile.server/`; `agentcli dockerfile Dockerfile` writes both";
+    let note = "copies `Dockerfile.server/`; `agentcli dockerfile Dockerfile` writes both";
     assert!(printed.code == 0 && printed.err.contains(note), "{}", printed.err);
     assert!(!env.path("Dockerfile.server").exists());
     assert_eq!(env.run("compose compose.yaml --server memory").code, 0);

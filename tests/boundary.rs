@@ -152,10 +152,7 @@ fn a_refused_path_is_one_error_and_nothing_is_searched_for_it() {
             if path.contains("linked") {
                 link(&env, "../../outside", &format!("{root}/linked"));
             }
-            // Without a repository, a directory beside the project is a part of it.
-            if boundary == "repository" || path != "../../outside" {
-                assert_eq!(codes(&env, &format!("{root}/agent.json")), [code], "{path} in a {boundary}");
-            }
+            assert_eq!(codes(&env, &format!("{root}/agent.json")), [code], "{path} in a {boundary}");
         }
     }
 }
@@ -208,7 +205,7 @@ fn the_project_is_the_nearest_repository() {
 }
 
 #[test]
-fn a_project_without_a_repository_has_its_dependencies_and_workspaces() {
+fn a_project_without_a_repository_is_its_directory_or_a_workspace_that_lists_it() {
     let graph = "graph = object()\n";
     let package = |name: &str, rest: &str| {
         format!(
@@ -237,10 +234,15 @@ fn a_project_without_a_repository_has_its_dependencies_and_workspaces() {
             }
             _ => env,
         };
-        assert_eq!(codes(&env, "w/apps/one/agent.json"), [""; 0], "{name}");
+        let outside = codes(&env, "w/apps/one/agent.json");
+        assert_eq!(outside.is_empty(), name == "workspace", "{name}: {outside:?}");
         // A link to the directory changes nothing.
         link(&env, "w/apps/one", "linked");
-        assert_eq!(codes(&env, "linked/agent.json"), [""; 0], "{name}, through a link");
+        assert_eq!(codes(&env, "linked/agent.json"), outside, "{name}, through a link");
+        // The user can say what belongs to it.
+        assert_eq!(codes(&env, "w/apps/one/agent.json --project-root w"), [""; 0], "{name}");
+        let elsewhere = codes(&env, "w/apps/one/agent.json --project-root w/libs");
+        assert!(elsewhere.contains(&"path-outside-project".to_owned()), "{name}: {elsewhere:?}");
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use std::{env, fs};
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::harness::{TestEnv, VALID, is_long, python};
@@ -33,9 +34,15 @@ fn path() -> std::ffi::OsString {
         .unwrap()
 }
 
-/// Makes pip find the wheel of this checkout and nothing else.
-fn with_wheel(command: &mut Command) -> &mut Command {
-    command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", WHEEL.parent().unwrap()).env("PATH", path())
+/// Lets pip use no index.
+fn without_index(command: &mut Command) -> &mut Command {
+    command.env("PIP_NO_INDEX", "1").env("PATH", path())
+}
+
+/// The wheel of this checkout as `URL#sha256=DIGEST`.
+fn wheel() -> String {
+    let digest = hex::encode(Sha256::digest(fs::read(&*WHEEL).unwrap()));
+    format!("file://{}#sha256={digest}", WHEEL.display())
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -99,11 +106,13 @@ fn run_action(project: &TestEnv, temporary: &Path, inputs: &[(&str, &str)]) -> O
             let input =
                 value.as_str().unwrap().strip_prefix("${{ inputs.").unwrap().strip_suffix(" }}").unwrap();
             let default = action["inputs"][input]["default"].as_str().unwrap();
-            let given = inputs.iter().find(|(name, _)| *name == input);
-            command.env(name, given.map_or(default, |(_, value)| value));
+            let given = inputs.iter().find(|(name, _)| *name == input).map(|(_, value)| (*value).to_owned());
+            // Without it, the step compiles the program.
+            let given = given.or_else(|| (input == "wheel").then(wheel));
+            command.env(name, given.as_deref().unwrap_or(default));
         }
         command.env("GITHUB_ACTION_PATH", ROOT).env("RUNNER_TEMP", temporary).current_dir(project.path(""));
-        let output = with_wheel(&mut command).output().unwrap();
+        let output = without_index(&mut command).output().unwrap();
         let failed = !output.status.success();
         last = Some(output);
         if failed {
@@ -152,8 +161,29 @@ fn action_annotates_findings() {
     let both = run(&[lock, ("config", "agent.json\nlanggraph.json\n")]);
     assert!(both.status.success(), "{both:?}");
 
-    let missing = run(&[("version", "0.0.999")]);
-    assert!(!missing.status.success() && text(&missing.stderr).contains("agentcli==0.0.999"), "{missing:?}");
+    let other = wheel().replace("#sha256=", "#sha256=0");
+    let other = run(&[("wheel", &other[..other.len() - 1])]);
+    assert!(!other.status.success() && text(&other.stderr).contains("DO NOT MATCH"), "{other:?}");
+}
+
+/// A checkout of a pull request has modules, settings of cargo and programs with the names of what the action starts.
+#[test]
+fn action_runs_nothing_of_the_checkout() {
+    let temporary = TempDir::new().unwrap();
+    let mut project = TestEnv::project().file("agent.json", VALID);
+    let code = "import pathlib; pathlib.Path(__file__).with_name('pwned').touch()\n";
+    for module in ["pip", "typing", "subprocess", "runpy", "sitecustomize", "encodings"] {
+        project = project.file(&format!("{module}.py"), code);
+    }
+    let project = project
+        .file("pip/__init__.py", code)
+        .file("pip/__main__.py", code)
+        .file("pyvenv.cfg", "home = .\n")
+        .file(".cargo/config.toml", "[build]\nrustc-wrapper = './wrapper'\n")
+        .file("cargo", "#!/bin/sh\ntouch pwned\n");
+    let output = run_action(&project, temporary.path(), &[]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(!project.path("pwned").exists() && !project.path("pip/pwned").exists(), "{output:?}");
 }
 
 /// Inputs may come from a pull request.
@@ -162,7 +192,7 @@ fn action_runs_nothing_in_its_inputs() {
     let temporary = TempDir::new().unwrap();
     let project = TestEnv::project();
     let hostile = "$(touch pwned) `touch pwned` \"; touch pwned; '; touch pwned #\n--help";
-    for input in ["config", "deny-warnings", "lock", "sarif-file", "version"] {
+    for input in ["config", "deny-warnings", "lock", "sarif-file", "wheel"] {
         let output = run_action(&project, temporary.path(), &[(input, hostile)]);
         assert!(!project.path("pwned").exists(), "{input}: {output:?}");
         assert!(!text(&output.stdout).contains("Usage"), "{input}: {output:?}");
@@ -180,7 +210,7 @@ fn gitlab_example_writes_both_reports() {
     for (config, code) in [(VALID, 0), ("{", 1)] {
         let project = TestEnv::project().file("agent.json", config);
         let mut shell = Command::new("sh");
-        with_wheel(&mut shell);
+        without_index(&mut shell).env("AGENTCLI", wheel());
         let programs = [environment.path().join("bin"), PathBuf::from("/usr/bin"), PathBuf::from("/bin")];
         shell.env("PATH", env::join_paths(programs).unwrap());
         let output = shell.args(["-ec", &script.join("\n")]).current_dir(project.path("")).output().unwrap();

@@ -201,7 +201,7 @@ impl Running {
 }
 
 /// Stands for cargo: what it installs is there already, since a release build takes minutes.
-const INSTALL: &str = "#!/bin/sh\n[ \"$*\" = 'install --path .' ]\n";
+const INSTALL: &str = "#!/bin/sh\n[ \"$*\" = 'install --locked --path .' ]\n";
 
 /// A program that runs `agentcli` on the ports that are used, and without pulling: base images are local on the test
 /// engines.

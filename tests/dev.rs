@@ -13,6 +13,7 @@ mod new;
 mod options;
 mod output;
 mod packages;
+mod page;
 mod provision;
 mod python;
 mod reload;
@@ -148,6 +149,13 @@ impl Project {
         command
     }
 
+    /// The program in this project, for another command.
+    fn program_command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.current_dir(self.directory.path()).env(MARK, self.directory.path()).stdin(Stdio::null());
+        command
+    }
+
     /// The same, on a free port unless the arguments have another.
     fn command_on_own_port(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(arguments);
@@ -274,6 +282,18 @@ impl Dev {
             self.seen.push(event.clone());
             if event["event"] == name {
                 return event;
+            }
+        }
+    }
+
+    /// Waits for a line of stdout that is no event, and begins with `start`.
+    pub(crate) fn until_line(&mut self, start: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(line) = self.events.recv_timeout(left) else { panic!("no {start}: {}", self.talk()) };
+            if line.as_str().is_some_and(|line| line.starts_with(start)) {
+                return;
             }
         }
     }

@@ -9,6 +9,7 @@ mod fresh;
 mod ignore;
 mod progress;
 mod push;
+mod sources;
 
 use std::future::Future;
 use std::path::Path;

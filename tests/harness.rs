@@ -169,6 +169,7 @@ impl TestEnv {
             arguments: ["agentcli"].iter().chain(arguments).map(Into::into).collect(),
             variables: Box::new(move |name| variables.get(name).cloned()),
             directory: self.directory.clone(),
+            project_root: None,
             input: Input::new(Box::new(io::empty()), self.is_terminal),
             out: Stream::new(out, self.is_terminal),
             err: Stream::new(err, self.is_terminal),

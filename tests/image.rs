@@ -361,53 +361,6 @@ fn an_edit_adds_one_layer_of_the_source() {
     }
 }
 
-/// Imports the modules, and prints those that have no bytecode with the hash of their source, and how many are not loaded but
-/// have it; the last is one of the server, in another version.
-const BYTECODE: &str = r#"
-import importlib.util as it, os, sys
-MODULES = "bs4", "jinja2", "tomli_w", "openai", "idna"
-for module in MODULES: __import__(module)
-def has(file):
-    cached = it.cache_from_source(file)
-    # PEP 552: 0 is for a time, 1 for a hash that is not compared, 3 for one that is.
-    return os.path.exists(cached) and open(cached, "rb").read(8)[4] == 3
-loaded = {it.__file__ for name, it in sys.modules.items() if name.split(".")[0] in MODULES}
-print(sorted(file for file in loaded if not has(file)))
-tops = [os.path.dirname(sys.modules[module].__file__) for module in MODULES]
-files = [f"{d}/{name}" for top in tops for d, _, names in os.walk(top) for name in names if name.endswith(".py")]
-print(len(loaded), sum(map(has, files)), len(files), int(has(it.find_spec("markdownify").origin)))
-"#;
-
-/// Imports of all of them but for the server's. The last requirement of the project is not imported.
-const IMPORTS: &str =
-    "import bs4\ntry:\n    import jinja2\nfinally:\n    pass\ndef later():\n    import openai, tomli_w\n";
-
-#[test]
-fn bytecode_is_there_for_what_imports_load() {
-    for (host, installer) in hosts().iter().zip(["uv", "pip", "uv"]) {
-        let project = Copy::of("requirements-only");
-        let config = json!({
-            "dependencies": [
-                ".", "tomli-w>=1.0", "beautifulsoup4", "jinja2", "openai==2.8.1", "idna==3.10", "markdownify",
-            ],
-            "graphs": { "agent": "./agent.py:graph" }, "pip_installer": installer,
-        });
-        fs::write(project.directory.path().join("agent.json"), config.to_string()).unwrap();
-        let agent = fs::read_to_string(project.directory.path().join("agent.py")).unwrap();
-        fs::write(project.directory.path().join("agent.py"), IMPORTS.to_owned() + &agent).unwrap();
-        let tag = format!("agentcli-test-bytecode-{installer}");
-        let built = project.build(host, &tag, "");
-        assert_eq!(built.code, 0, "{}", built.err);
-        let shown = output_in(host, &[&tag], &["python3", "-B", "-c", BYTECODE]);
-        let (missing, counts) = shown.split_once('\n').unwrap();
-        assert_eq!(missing, "[]", "{installer} on {host}");
-        let counts: Vec<usize> = counts.split_whitespace().map(|count| count.parse().unwrap()).collect();
-        let [loaded, compiled, all, unused] = counts[..] else { panic!("{counts:?}") };
-        assert!(loaded > 100 && compiled < loaded * 2 && compiled < all, "{counts:?}: {installer} on {host}");
-        assert_eq!(unused, 0, "{installer} on {host}");
-    }
-}
-
 /// As the server's own tool does. No constraint of the image keeps an older server out.
 #[test]
 fn the_server_of_the_image_stays() {

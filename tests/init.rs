@@ -5,8 +5,7 @@ use std::fs;
 use crate::harness::TestEnv;
 use crate::new::files;
 
-const GRAPH: &str =
-    "from langgraph.graph import StateGraph\n\nbuilder = StateGraph(dict)\napp = builder.compile()\n";
+const GRAPH: &str = "from langgraph.graph import StateGraph\n\nbuilder = StateGraph(dict).add_node(\"a\", print).add_edge(\"__start__\", \"a\")\napp = builder.compile()\n";
 
 fn python() -> TestEnv {
     TestEnv::empty()
@@ -217,4 +216,13 @@ fn commands_without_a_configuration_name_the_graph() {
         run.err
     );
     assert!(run.err.contains("hint: write its configuration with `agentcli init`"), "{}", run.err);
+}
+
+#[test]
+fn a_collector_is_named_by_its_url() {
+    for wrong in ["--otlp=", "--otlp=collector:4318", "--otlp=http://"] {
+        let run = python().run(&format!("dev {wrong}"));
+        assert_eq!(run.code, 2, "{wrong}");
+        assert!(run.err.contains("http"), "{wrong}: {}", run.err);
+    }
 }

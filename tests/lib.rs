@@ -29,6 +29,7 @@ mod engine;
 mod explain;
 mod fixes;
 mod fixtures;
+mod graph;
 mod harness;
 mod host;
 mod house;
@@ -59,6 +60,8 @@ mod signals;
 #[cfg(feature = "system-tests")]
 mod specification;
 mod terminal;
+#[cfg(unix)]
+mod trust;
 #[cfg(feature = "system-tests")]
 mod up;
 mod validate;

@@ -1,6 +1,5 @@
 //! What the compiler puts out: plans, Dockerfiles, ignore files, and the schema that they start from.
 
-mod bytecode;
 pub(crate) mod compose_file;
 mod decode;
 pub(crate) mod drift;

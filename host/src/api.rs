@@ -4,6 +4,7 @@ mod answer;
 mod body;
 mod call;
 mod deployments;
+mod health;
 mod listener;
 mod logs;
 mod manifests;

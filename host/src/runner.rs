@@ -1,7 +1,7 @@
 //! The runner: does on the container engine what the reconciler decides.
 
 pub(crate) mod allowed_images;
-pub(crate) mod archive;
+mod archive;
 mod build;
 pub(crate) mod code_host;
 mod confined;
@@ -10,6 +10,7 @@ mod dockerfile;
 mod engine;
 mod images;
 mod labels;
+mod lines;
 mod migrations;
 mod networks;
 mod repository;
@@ -29,6 +30,8 @@ use agentcli::compiler::server::product::Product;
 use agentcli::engine::{EngineEnv, Login};
 
 pub use allowed_images::AllowedImages;
+pub use build::unpack;
+pub use code_host::RepositoryAccess;
 pub use databases::{CONNECTIONS, Databases};
 pub use engine::EngineRunner;
 pub use labels::{container_name, image_tag};
@@ -152,9 +155,8 @@ pub enum Origin {
         reference: String,
         /// The commit of it, if it need not be the newest.
         commit: Option<String>,
-        /// Whether the operator lists it for the tenant, so that it is fetched with the operator's credentials, wherever it
-        /// is.
-        is_listed: bool,
+        /// How it is fetched.
+        access: RepositoryAccess,
     },
 }
 

@@ -22,6 +22,7 @@ pub(crate) mod persist;
 pub(crate) mod private;
 pub(crate) mod quota;
 mod quotas;
+pub(crate) mod removal;
 mod revisions;
 pub(crate) mod state;
 mod uploads;
@@ -85,8 +86,10 @@ impl Store {
     pub fn open(directory: &Path) -> Result<Self, Error> {
         let directory = directory::Directory::create(directory)?;
         let lock = directory.lock()?;
-        // What builds left that were cut off.
-        std::fs::remove_dir_all(directory.builds()).ok();
+        // What builds left that were cut off; the marks of those that ended the service stay.
+        for entry in std::fs::read_dir(directory.builds()).into_iter().flatten().flatten() {
+            removal::remove_directory(&entry.path()).ok();
+        }
         Self::start(directory, Some(lock))
     }
 

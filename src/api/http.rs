@@ -7,7 +7,7 @@ use super::failure::{self, innermost};
 use super::time;
 
 pub use reqwest::{
-    Client, ClientBuilder, Error, Method, RequestBuilder, Response, Result, Url, header, redirect,
+    Body, Client, ClientBuilder, Error, Method, RequestBuilder, Response, Result, Url, header, redirect,
 };
 
 /// A builder of clients.

@@ -79,7 +79,7 @@ impl AccountOptions {
     pub(super) fn resolve(
         &self,
         env: &mut Env,
-        settings: &Settings,
+        settings: &mut Settings,
         runtime: &Runtime,
     ) -> Result<Account, Error> {
         let Found { host, key, tenant } = self.find(env, settings)?;
@@ -95,8 +95,9 @@ impl AccountOptions {
         if account.is_unencrypted() {
             warn(env, "the API key is sent unencrypted; use an https:// address");
         }
-        if !may_send_key(&host.origin, &key.origin) {
-            confirm_address(env, runtime, &host, &key.origin)?;
+        let outer = outer(&host.origin, &key, tenant.as_ref());
+        if !outer.is_empty() {
+            confirm_address(env, runtime, &host, &outer)?;
         }
         Ok(account)
     }
@@ -106,26 +107,38 @@ impl AccountOptions {
     /// # Errors
     ///
     /// There is no address.
-    pub(super) fn target(&self, env: &Env, settings: &Settings) -> Result<Target, Error> {
+    pub(super) fn target(&self, env: &Env, settings: &mut Settings) -> Result<Target, Error> {
         let Found { host, key, tenant } = self.find(env, settings)?;
         let account = key.and_then(|key| {
-            if may_send_key(&host.origin, &key.origin) {
+            let outer = outer(&host.origin, &key, tenant.as_ref());
+            if outer.is_empty() {
                 Ok((self.account(&host, &key, tenant.as_ref()), key.origin.to_string()))
             } else {
-                Err(refusal(&host, &key.origin))
+                Err(refusal(&host, &outer))
             }
         });
         Ok(Target { host: host.value.expose().to_owned(), origin: host.origin.to_string(), account })
     }
 
-    /// The settings, wherever they are.
+    /// The settings, wherever they are. If the project sets the address, it gets nothing that its file takes from the
+    /// environment.
     ///
     /// # Errors
     ///
-    /// There is no address.
-    fn find(&self, env: &Env, settings: &Settings) -> Result<Found, Error> {
+    /// There is no address, or it depends on the environment although the project sets it.
+    fn find(&self, env: &Env, settings: &mut Settings) -> Result<Found, Error> {
         let host = self.host(env, settings)?;
         let key = self.key(env, settings);
+        if let Origin::File { is_expanded, .. } = host.origin {
+            if is_expanded {
+                let message = format!("the address of the deployment service is set by {}", host.origin);
+                return Err(Error::usage(
+                    message,
+                    format!("pass it with --host-url or set {HOST} in the environment"),
+                ));
+            }
+            settings.seal(format!("{} ({})", Account::without_secrets(host.value.expose()), host.origin));
+        }
         let tenant = settings.find(env, &[TENANT]).or_else(|| settings.find(env, &[hosted::TENANT]));
         Ok(Found { host, key, tenant })
     }
@@ -177,28 +190,44 @@ fn option(value: Redacted, name: &'static str) -> Setting {
     Setting { value, origin: Origin::Option(name) }
 }
 
-/// Whether the key may be sent to the address without asking: an address that a project's files set gets a key from the
-/// same files alone.
-fn may_send_key(host: &Origin, key: &Origin) -> bool {
+/// What may not be sent to the address without asking, with its origin: an address that a project's files set gets a key and
+/// a workspace from the same files alone.
+fn outer(host: &Origin, key: &Setting, tenant: Option<&Setting>) -> Vec<(&'static str, Origin)> {
     let is_of_project = |origin: &Origin| matches!(origin, Origin::File { is_expanded: false, .. });
-    !matches!(host, Origin::File { .. }) || (is_of_project(host) && is_of_project(key))
+    let tenant = tenant.map(|tenant| ("workspace", tenant.origin.clone()));
+    let sent = [("API key", key.origin.clone())].into_iter().chain(tenant);
+    sent.filter(|(_, origin)| matches!(host, Origin::File { .. }) && !is_of_project(origin)).collect()
 }
 
-fn refusal(host: &Setting, key: &Origin) -> Error {
+fn refusal(host: &Setting, outer: &[(&str, Origin)]) -> Error {
     let (address, host) = (Account::without_secrets(host.value.expose()), &host.origin);
-    let message =
-        format!("refusing to send the API key to {address}: the address is set by {host}, the key by {key}");
+    let whats: Vec<&str> = outer.iter().map(|(what, _)| *what).collect();
+    let origins: Vec<String> = outer
+        .iter()
+        .map(|(what, origin)| format!("the {} by {origin}", what.trim_start_matches("API ")))
+        .collect();
+    let message = format!(
+        "refusing to send the {} to {address}: the address is set by {host}, {}",
+        whats.join(" and the "),
+        origins.join(", ")
+    );
     let hint = format!("if you trust this address, pass it with --host-url or set {HOST} in the environment");
     Error::usage(message, hint)
 }
 
-fn confirm_address(env: &mut Env, runtime: &Runtime, host: &Setting, key: &Origin) -> Result<(), Error> {
+fn confirm_address(
+    env: &mut Env,
+    runtime: &Runtime,
+    host: &Setting,
+    outer: &[(&str, Origin)],
+) -> Result<(), Error> {
     if !env.can_ask() {
-        return Err(refusal(host, key));
+        return Err(refusal(host, outer));
     }
     let (address, host) = (Account::without_secrets(host.value.expose()), &host.origin);
+    let sent: Vec<String> = outer.iter().map(|(what, origin)| format!("the {what} ({origin})")).collect();
     let question =
-        format!("The project sets the address {address} ({host}). Send the API key ({key}) there?");
+        format!("The project sets the address {address} ({host}). Send {} there?", sent.join(" and "));
     ask::confirm_or_decline(env, runtime, &question)
 }
 
@@ -216,15 +245,21 @@ mod tests {
     fn project_addresses_get_project_keys_alone() {
         let file = |is_expanded| Origin::File { name: "X".to_owned(), is_expanded };
         let environment = Origin::Environment("X".to_owned());
+        let is_asked = |host: &Origin, origin: &Origin| {
+            let setting = |origin: &Origin| Setting { value: Redacted::new("x"), origin: origin.clone() };
+            let own = setting(&file(false));
+            let key = !outer(host, &setting(origin), None).is_empty();
+            assert_eq!(key, !outer(host, &own, Some(&setting(origin))).is_empty(), "{host}, {origin}");
+            key
+        };
         for host in [Origin::Option("--host-url"), environment.clone(), Origin::Default("x")] {
             for key in [Origin::Option("--api-key"), environment.clone(), file(false), file(true)] {
-                assert!(may_send_key(&host, &key), "{host}, {key}");
+                assert!(!is_asked(&host, &key), "{host}, {key}");
             }
         }
-        assert!(may_send_key(&file(false), &file(false)));
+        assert!(!is_asked(&file(false), &file(false)));
         for key in [Origin::Option("--api-key"), environment, file(true)] {
-            assert!(!may_send_key(&file(false), &key), "{key}");
+            assert!(is_asked(&file(false), &key), "{key}");
         }
-        assert!(!may_send_key(&file(true), &file(false)));
     }
 }

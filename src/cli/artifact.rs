@@ -94,7 +94,7 @@ impl SaveOptions {
         }
         for written in artifacts.chunk_by(|one, other| one.claimed() == other.claimed()) {
             written.iter().try_for_each(|artifact| artifact.write(env))?;
-            env.print(&format!("wrote {}", written[0].claimed().display()));
+            env.print(&format!("wrote {}", visible_line(&written[0].claimed().to_string_lossy())));
         }
         Ok(env.out.line(next)?)
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::console::{note, visible_line};
 use super::env::Env;
 use super::source_date::source_date;
-use crate::compiler::back::plan::{Action, Plan};
+use crate::compiler::back::plan::Plan;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::words::is_variable;
 use crate::engine::{Secrets, Settings, is_socket};
@@ -124,6 +124,7 @@ impl BuildOptions {
             inline_cache: self.cache_to.is_some(),
             time: source_date(env)?.map(Timestamp::as_second),
             secrets,
+            sources: None,
         })
     }
 
@@ -176,11 +177,7 @@ fn cache_target(text: &str) -> Result<Inline, &'static str> {
 
 /// Whether lines of the user declare the argument.
 fn declares(plan: &Plan, name: &str) -> bool {
-    let lines = plan.steps.iter().filter_map(|step| match &step.action {
-        Action::Lines { lines } => Some(lines),
-        _ => None,
-    });
-    lines.flatten().any(|line| {
+    plan.image.lines.iter().any(|line| {
         let mut words = line.split_whitespace();
         let is_declaration = words.next().is_some_and(|word| word.eq_ignore_ascii_case("ARG"));
         is_declaration && words.any(|word| word.split('=').next() == Some(name))

@@ -11,7 +11,7 @@ use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::config::Config;
 use crate::compiler::front::document::{apply, disjoint};
 use crate::compiler::server::product::Product;
-use crate::compiler::{Compiled, Options, Unused, check_for};
+use crate::compiler::{Compiled, Options, Unused, analyze_for};
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::project::{self, Boundary, Project, Unreadable};
@@ -32,11 +32,16 @@ pub struct ConfigOption {
     /// Configuration file [default: agent.json, or langgraph.json if there is no agent.json]
     #[arg(short, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+
+    /// Directory whose files belong to the project [default: the Git repository, or else the workspace around the configuration]
+    #[arg(long, value_name = "DIR")]
+    project_root: Option<PathBuf>,
 }
 
 impl ConfigOption {
-    /// The path of the file. Prints a note if it is not the preferred name.
+    /// The path of the file, whose project is then that of the option. Prints a note if it is not the preferred name.
     pub fn path(&self, env: &mut Env) -> PathBuf {
+        env.project_root = self.project_root.as_ref().map(|root| env.directory.join(root));
         if let Some(path) = &self.config {
             return path.clone();
         }
@@ -55,7 +60,7 @@ pub(super) fn compile(
     options: &Options,
     unused: Unused<'_>,
 ) -> Result<(Project, Config, Plan), Error> {
-    let loaded = Project::load(&env.directory, path, Boundary::Project);
+    let loaded = Project::load(&env.directory, path, env.boundary());
     compile_loaded(env, path, loaded, options, unused)
 }
 
@@ -67,8 +72,7 @@ pub(super) fn compile_loaded(
     options: &Options,
     unused: Unused<'_>,
 ) -> Result<(Project, Config, Plan), Error> {
-    let (project, Compiled { mut checked, config, plan, .. }) =
-        compiled(&env.directory, path, loaded, options, unused);
+    let (project, Compiled { mut checked, config, plan, .. }) = compiled(env, path, loaded, options, unused);
     // A known warning is not repeated, wherever it has moved to; an error always is.
     checked
         .findings
@@ -120,7 +124,7 @@ fn checked(
         Err(unreadable) => return unreadable.checked(),
     };
     let options = Options { server, ..Options::default() };
-    let (mut checked, config) = check_for(&options, &source.name, &source.text, &files).located(source);
+    let (mut checked, config) = analyze_for(&options, &source.name, &source.text, &files).located(source);
     help_misplaced(&mut checked, &config, directory, path);
     checked
 }
@@ -137,16 +141,16 @@ pub(super) fn check_written(directory: &Path, path: &Path, text: String) -> Chec
     if number == 0 { first } else { check(apply(&first.source.text, edits)) }
 }
 
-/// Compiles the configuration at `path`, relative to `directory`. There is no project without a text.
+/// Compiles the configuration at `path`. There is no project without a text.
 pub(super) fn compiled(
-    directory: &Path,
+    env: &Env,
     path: &Path,
     loaded: Result<Project, Box<Unreadable>>,
     options: &Options,
     unused: Unused<'_>,
 ) -> (Option<Project>, Compiled) {
     let (project, mut compiled) = Project::compile(loaded, options, unused);
-    help_misplaced(&mut compiled.checked, &compiled.config, directory, path);
+    help_misplaced(&mut compiled.checked, &compiled.config, &env.directory, path);
     (project, compiled)
 }
 

@@ -9,6 +9,7 @@ mod dockerfile;
 mod doctor;
 mod down;
 mod explain;
+mod graph;
 mod guard;
 mod host;
 mod init;
@@ -17,6 +18,7 @@ mod lock;
 mod lsp;
 mod manifests;
 mod new;
+mod open;
 mod package_files;
 mod plan;
 mod sbom;
@@ -85,6 +87,20 @@ commands! {
     /// Otherwise, only the answer is printed: the text of the last message if a language model wrote it, or else the
     /// final state as JSON. Ctrl-C cancels the run.
     Invoke(invoke),
+
+    /// Open a page for a server: chat, runs, threads and the graph
+    ///
+    /// Serves the page of `dev` on this machine, at a path that only this run knows, and forwards its requests to the server
+    /// with the given headers. Without a URL or --deployment, the server is that of `dev` for the project here, or else of
+    /// `up`. Ctrl-C ends it.
+    Open(open),
+
+    /// Draw the graphs of the configuration
+    ///
+    /// The nodes and edges are read from the source, of which nothing is run: no package, key or server is needed. A dashed
+    /// line is an edge that a run may take or not; a dotted one is named by code only. What the source computes is not
+    /// drawn.
+    Graph(graph),
 
     /// Lock the images of the configuration by their digests
     ///

@@ -8,6 +8,7 @@ use super::console::{self, visible_line};
 use super::env::Env;
 use super::image_name;
 use super::server::ServerOption;
+use super::source_date::source_date;
 use crate::compiler::agent_lock::{AgentLock, Wanted};
 use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::compiler::back::plan::{Plan, Variant, Watch};
@@ -130,6 +131,7 @@ impl BaseOptions {
     pub(super) fn options(&self, env: &Env) -> Result<Options, Error> {
         Ok(Options {
             server: self.server.server(env)?,
+            is_reproducible: source_date(env)?.is_some(),
             base_image: self.base_image.clone(),
             api_version: self.api_version.clone(),
             ..Options::default()

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use anstyle::{AnsiColor, Effects, Style};
 
 use super::env::{Env, Stream};
+use crate::compiler::secrecy::urls::masked;
 use crate::error::Error;
 
 /// Style of `error`.
@@ -35,7 +36,7 @@ pub fn note(env: &mut Env, text: &str) {
 
 /// Prints `word` in `style`, and a text, on stderr.
 pub fn say(env: &mut Env, style: Style, word: &str, text: &str) {
-    env.print(&format!("{}: {}", paint(&env.err, style, word), visible(text)));
+    env.print(&format!("{}: {}", paint(&env.err, style, word), visible(&masked(text))));
 }
 
 /// Prints an error and its hint on stderr.

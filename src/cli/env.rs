@@ -18,6 +18,7 @@ use crate::api::RetryPolicy;
 use crate::engine::EngineEnv;
 use crate::error::{Error, OutputError};
 use crate::live::Stop;
+use crate::project::Boundary;
 
 /// Width of output that is not a terminal, in columns.
 const DEFAULT_WIDTH: usize = 100;
@@ -33,6 +34,8 @@ pub struct Env {
     pub variables: Variables,
     /// The directory that relative paths start from.
     pub directory: PathBuf,
+    /// The directory whose files belong to the project, if the user chose one.
+    pub project_root: Option<PathBuf>,
     /// Standard input.
     pub input: Input,
     /// Standard output: results.
@@ -61,6 +64,7 @@ impl Env {
             arguments: wild::args_os().collect(),
             variables: Box::new(|name| std::env::var(name).ok()),
             directory: std::env::current_dir().unwrap_or_default(),
+            project_root: None,
             input: Input::new(Box::new(io::stdin()), io::stdin().is_terminal()),
             out: Stream::new(Box::new(io::stdout()), io::stdout().is_terminal()),
             err: Stream::new(Box::new(io::stderr()), io::stderr().is_terminal()),
@@ -98,6 +102,11 @@ impl Env {
     /// The value of a variable that the user or the project names.
     pub(super) fn named(&self, name: &str) -> Option<String> {
         (self.variables)(name)
+    }
+
+    /// What belongs to the project.
+    pub(super) fn boundary(&self) -> Boundary<'_> {
+        self.project_root.as_deref().map_or(Boundary::Project, Boundary::Directory)
     }
 
     /// Whether the user can be asked: questions are printed on stderr, and answers are read from stdin.

@@ -16,14 +16,14 @@ use crate::error::Error;
 /// Size of a build context that is probably a mistake, in bytes.
 const LARGE: u64 = 100_000_000;
 
-/// The request to build the image of `planned` without the files that `ignore` leaves out, without names and options.
+/// The request to build the image of `planned`, without names and options.
 ///
 /// # Errors
 ///
 /// A bug: the patterns are checked before.
-pub fn request(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<BuildRequest, Error> {
+pub fn request(env: &Env, planned: &Planned) -> Result<BuildRequest, Error> {
     let root = env.directory.join(&planned.context);
-    BuildRequest::of_plan(&planned.plan, root, ignore).map_err(Error::Internal)
+    BuildRequest::of_plan(&planned.plan, root).map_err(Error::Internal)
 }
 
 /// The path of the configuration in the build context.

@@ -6,14 +6,14 @@ mod replaced;
 
 use serde_json::json;
 
-use super::console::{ERROR, HEADING, NOTE, WARNING, count, note, paint, say, visible_line};
+use super::console::{ERROR, FINE, HEADING, NOTE, WARNING, count, note, paint, say, visible_line};
 use super::env::Env;
 use super::image;
 use super::progress::{Progress, Style, amount, size};
 use crate::child::open_browser;
 use crate::compiler::front::source::Source;
 use crate::engine::{self, BuildEvent, BuildReporter};
-use crate::live::{Change, Crash, Event, Reporter, Urls};
+use crate::live::{Change, Crash, Event, Reporter, Request, Run, Urls};
 use log::Log;
 use progress_line::ProgressLine;
 use replaced::Replaced;
@@ -86,7 +86,7 @@ impl<C> Reporter for Printer<'_, C> {
         }
         if let Event::Ready { urls, .. } = event
             && std::mem::take(&mut self.opens_browser)
-            && open_browser(&urls.studio).is_err()
+            && open_browser(urls.page.as_ref().unwrap_or(&urls.studio)).is_err()
         {
             note(self.env, "cannot open a browser");
         }
@@ -189,6 +189,8 @@ impl<C> Printer<'_, C> {
             Event::Failed { last_lines, .. } => self.quote(last_lines),
             Event::Note { message } => self.say(NOTE, "note", message),
             Event::Warning { message } => self.say(WARNING, "warning", message),
+            Event::Run(run) => self.ran(run),
+            Event::Request(request) => self.refused(request),
             Event::Log { service: Some(service), line } => self.log.line_of(self.env, service, line),
             Event::Log { service: None, line } => self.log.line(self.env, line),
             event => self.deployment_in_words(event),
@@ -244,6 +246,39 @@ impl<C> Printer<'_, C> {
         lines.iter().for_each(|line| self.env.print(&format!("  | {}", visible_line(line))));
     }
 
+    /// A run in one line: `16:02:31  shop  failed  12 ms  look_up: NameError: … (src/shopbot/graph.py:18)`
+    fn ran(&mut self, run: &Run) {
+        let Run { time, graph, status, milliseconds, nodes, node, error, place, .. } = run;
+        let (style, status) = match status.as_str() {
+            "ok" => (FINE, "ok"),
+            "failed" => (ERROR, "failed"),
+            "interrupted" => (WARNING, "waits"),
+            status => (WARNING, status),
+        };
+        let status = paint(&self.env.err, style, &format!("{status:<7}"));
+        let story = match error {
+            Some(error) => {
+                let node = node.as_ref().map_or_else(String::new, |node| format!("{node}: "));
+                let place = place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
+                format!("{node}{error}{place}")
+            }
+            None => path_of(nodes),
+        };
+        let duration = match milliseconds {
+            0..10_000 => format!("{milliseconds} ms"),
+            _ => format!("{:.1} s", *milliseconds as f64 / 1000.0),
+        };
+        let (graph, story) = (visible_line(graph), in_one_line(&story));
+        self.env.print(&format!("{time}  {graph}  {status}  {duration:>7}  {story}"));
+    }
+
+    fn refused(&mut self, request: &Request) {
+        let Request { time, method, path, status, detail } = request;
+        let call = visible_line(&format!("{method} {path}"));
+        let status = paint(&self.env.err, WARNING, &status.to_string());
+        self.env.print(&format!("{time}  {call}  {status}  {}", in_one_line(detail)));
+    }
+
     /// If the cause is known, its few lines replace those that are held back.
     fn crashed(&mut self, crash: &Crash) {
         if crash.cause.is_none() || self.env.verbose {
@@ -276,6 +311,7 @@ impl<C> Printer<'_, C> {
             let public = urls.public.as_ref();
             let debugger = urls.debugger.as_ref();
             let places = [
+                ("open", urls.page.as_ref()),
                 ("API", api),
                 ("docs", docs),
                 ("studio", studio),
@@ -286,5 +322,20 @@ impl<C> Printer<'_, C> {
             text.extend(lines);
         }
         self.result(&text);
+    }
+}
+
+/// A text that may have several lines.
+fn in_one_line(text: &str) -> String {
+    visible_line(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The nodes of a run, in their order; repeated rounds of a long run are left out.
+fn path_of(nodes: &[String]) -> String {
+    const MOST: usize = 8;
+    let shown = nodes[..nodes.len().min(MOST)].join(" → ");
+    match nodes.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} → {more} more"),
     }
 }

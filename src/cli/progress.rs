@@ -86,7 +86,7 @@ impl Progress {
                 let text = cut(&visible_line(text), self.room(env));
                 bars.println(format!("{what:>ENDING$}  {text}")).ok();
             }
-            None => env.print(&format!("{what:>ENDING$}  {text}")),
+            None => env.print(&format!("{what:>ENDING$}  {}", visible_line(text))),
         }
     }
 

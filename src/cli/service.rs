@@ -1,12 +1,14 @@
 //! The deployment service, as the commands call it.
 
+use std::time::{Duration, Instant};
+
 use super::account::AccountOptions;
 use super::ask;
 use super::console::{NOTE, say};
 use super::env::Env;
 use super::runtime::Runtime;
 use super::settings::Settings;
-use crate::api::wire::Deployment;
+use crate::api::wire::{Deployment, RevisionStatus};
 use crate::api::{self, Client, rules};
 use crate::error::Error;
 use crate::ship;
@@ -27,25 +29,27 @@ pub(super) struct Service<'a> {
     pub(super) env: &'a mut Env,
     pub(super) runtime: Runtime,
     pub(super) service: ship::Service,
+    /// The address and where it is set, if that is the project.
+    own_address: Option<String>,
 }
 
 impl<'a> Service<'a> {
     /// The service of the current directory. Nothing is sent yet.
     pub(super) fn new(env: &'a mut Env, options: &AccountOptions) -> Result<Self, Error> {
-        let settings = Settings::beside(env, None);
-        Self::with(env, options, &settings)
+        let mut settings = Settings::beside(env, None);
+        Self::with(env, options, &mut settings)
     }
 
     /// The service with these settings. Nothing is sent yet.
     pub(super) fn with(
         env: &'a mut Env,
         options: &AccountOptions,
-        settings: &Settings,
+        settings: &mut Settings,
     ) -> Result<Self, Error> {
         let runtime = env.runtime()?;
         let account = options.resolve(env, settings, &runtime)?;
         let service = ship::Service::new(account, env.retry_policy, env.stop.clone())?;
-        Ok(Self { env, runtime, service })
+        Ok(Self { env, runtime, service, own_address: settings.own_service.clone() })
     }
 
     /// Calls the service.
@@ -72,12 +76,62 @@ impl<'a> Service<'a> {
         ask::confirm_or_decline(self.env, &self.runtime, question)
     }
 
+    /// Asks whether a service that the project chose gets this, with `secrets`; without a terminal, an address that the user
+    /// passes is the answer.
+    pub(super) fn confirm_address<'s>(
+        &mut self,
+        what: &str,
+        secrets: impl Iterator<Item = &'s str>,
+    ) -> Result<(), Error> {
+        let Some(address) = self.own_address.clone() else { return Ok(()) };
+        let mut sent = what.to_owned();
+        let names: Vec<&str> = secrets.collect();
+        if !names.is_empty() {
+            sent += &format!(" with the secrets {}", names.join(", "));
+        }
+        if !self.env.can_ask() {
+            let message = format!("refusing to send {sent} to {address}: the project sets the address");
+            let hint =
+                "if you trust this address, pass it with --host-url or set AGENT_HOST_URL in the environment";
+            return Err(Error::usage(message, hint));
+        }
+        let question = format!("The project sets the address {address}. Send {sent} there?");
+        ask::confirm_or_decline(self.env, &self.runtime, &question)
+    }
+
     /// The deployment with this ID or name.
     pub(super) fn deployment(&mut self, which: &str) -> Result<Deployment, Error> {
         if rules::id(which, "a deployment").is_ok() {
             self.call(async |client| client.deployment(which).await)
         } else {
             self.deployment_named(which)
+        }
+    }
+
+    /// Waits until the revision `id` is deployed.
+    pub(super) fn wait_for_revision(
+        &mut self,
+        deployment: &Deployment,
+        id: &str,
+        timeout: Duration,
+    ) -> Result<(), Error> {
+        let start = Instant::now();
+        loop {
+            let revision = self.call(async |client| client.revision(&deployment.id, id).await)?;
+            let status = revision.status;
+            if status == RevisionStatus::Deployed {
+                return Ok(());
+            }
+            let hint = format!("run `agentcli deploy logs {}` to see why", deployment.id);
+            if status.is_final() {
+                let message = format!("the new revision {id} ended as {status}");
+                return Err(Error::Ship(ship::Error::Failed { message, hint }));
+            }
+            if start.elapsed() > timeout {
+                let message = format!("the new revision {id} is {status} after {} s", timeout.as_secs());
+                return Err(Error::Ship(ship::Error::Pending { message, hint }));
+            }
+            self.pause()?;
         }
     }
 

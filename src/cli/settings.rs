@@ -28,6 +28,8 @@ pub(super) struct Settings {
     file: Dotenv,
     /// The same without the environment, which tells the values that depend on it.
     file_alone: Dotenv,
+    /// The address of the service and where it is set, if that is the project. Then nothing else is expanded in the file.
+    pub(super) own_service: Option<String>,
 }
 
 /// A value and where it was found.
@@ -68,11 +70,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The variables of a file of the user. Warns about lines that cannot be parsed.
-pub(super) fn parsed(env: &mut Env, text: &str, name: &str) -> Dotenv {
-    let file = dotenv::parse(text, |name| env.named(name));
+/// The variables of a file of the user, with those of the environment unless it `is_sealed`. Warns about lines that are left
+/// out.
+pub(super) fn parsed(env: &mut Env, text: &str, name: &str, is_sealed: bool) -> Dotenv {
+    let file = dotenv::parse(text, |name| env.named(name).filter(|_| !is_sealed));
     for mistake in &file.mistakes {
-        warn(env, &format!("ignoring {name}:{}: not an assignment", mistake.line));
+        warn(env, &format!("ignoring {name}:{}: {}", mistake.line, mistake.why));
     }
     file
 }
@@ -82,6 +85,13 @@ impl Settings {
     pub(super) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         let variables = self.file.variables.iter();
         variables.filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
+    }
+
+    /// Leaves the environment out of the values of the file, since they are for a `service` that the file itself names.
+    pub(super) fn seal(&mut self, service: String) {
+        self.own_service = Some(service);
+        self.file = std::mem::take(&mut self.file_alone);
+        self.file_alone = Dotenv { variables: self.file.variables.clone(), ..Dotenv::default() };
     }
 
     /// The value of a variable of `.env` that is not empty.
@@ -113,8 +123,8 @@ impl Settings {
         if files.refusal(FILE).is_some() {
             warn(env, &format!("ignoring `{FILE}`: it is no file of the project, or is too large"));
         }
-        let file = parsed(env, &text, FILE);
-        Self { configuration, file, file_alone: dotenv::parse(&text, |_| None) }
+        let file = parsed(env, &text, FILE, false);
+        Self { configuration, file, file_alone: dotenv::parse(&text, |_| None), own_service: None }
     }
 
     /// The first of `names` that is set in the environment, else the first that is set in `.env`. An empty value counts

@@ -153,7 +153,7 @@ impl SetupArguments {
         let config = env.directory.join(&planned.project.path);
         let directory = real_directory(&config);
         let request = self.request(env, &directory, machine)?;
-        let file = variables::values(env, &planned.project, &planned.config);
+        let file = variables::values(env, &planned.project, &planned.config, false);
         let setup = request.setup(&planned.plan, &planned.config, &file);
         let images = setup.services.iter().filter_map(|service| match &service.image {
             ServiceImage::Named { name } => Some(&**name),
@@ -220,7 +220,7 @@ fn build(env: &Env, planned: &Planned, setup: &Setup, pull: bool) -> Result<Opti
         ServiceImage::Named { .. } => None,
     });
     let Some(tag) = built else { return Ok(None) };
-    Ok(Some(BuildRequest { tags: vec![tag], pull, ..image::request(env, planned, &[])? }))
+    Ok(Some(BuildRequest { tags: vec![tag], pull, ..image::request(env, planned)? }))
 }
 
 /// The canonical directory of a file.

@@ -10,14 +10,20 @@ use crate::compiler::server::hosted;
 use crate::project::Project;
 
 /// Variables with their values, in the order of the file or of the configuration; without a value, the variable is
-/// taken out of the environment. Warns about lines of a file that cannot be read.
-pub(super) fn values(env: &mut Env, project: &Project, config: &Config) -> Vec<(String, Option<String>)> {
+/// taken out of the environment. If they are sealed, variables of the environment are not expanded in them. Warns about
+/// lines of a file that cannot be read.
+pub(super) fn values(
+    env: &mut Env,
+    project: &Project,
+    config: &Config,
+    is_sealed: bool,
+) -> Vec<(String, Option<String>)> {
     match &config.env {
         None => Vec::new(),
         Some(EnvConfig::Map(values)) => {
             values.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect()
         }
-        Some(EnvConfig::File(path)) => of_file(env, project, path),
+        Some(EnvConfig::File(path)) => of_file(env, project, path, is_sealed),
     }
 }
 
@@ -45,7 +51,7 @@ pub(in crate::cli) fn deployable(
     deployable
 }
 
-fn of_file(env: &mut Env, project: &Project, path: &str) -> Vec<(String, Option<String>)> {
+fn of_file(env: &mut Env, project: &Project, path: &str, is_sealed: bool) -> Vec<(String, Option<String>)> {
     let normal = paths::normalize(path);
     let text = match project.files.read(&normal) {
         Ok(text) => text,
@@ -56,7 +62,7 @@ fn of_file(env: &mut Env, project: &Project, path: &str) -> Vec<(String, Option<
             return Vec::new();
         }
     };
-    let found = parsed(env, &text, &normal);
+    let found = parsed(env, &text, &normal, is_sealed);
     let (usable, unusable): (Vec<_>, Vec<_>) = found.variables.into_iter().partition(is_usable);
     for (name, _) in unusable {
         warn(env, &format!("ignoring the variable `{name}` of `{path}`: it cannot be set in an environment"));

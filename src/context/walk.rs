@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::{Context, Entry, Error, Kind, Listing};
+use crate::compiler::back::emit::heading::{HEAD, holds_values};
 use crate::compiler::front::without_env::without_env_values;
 use crate::compiler::manifests::dockerignore::Trail;
 
@@ -93,9 +95,19 @@ impl Walk<'_> {
         }
         let metadata = child.metadata().map_err(read)?;
         let Some(kind) = kind(child, &metadata)? else { return Ok(false) };
+        if matches!(kind, Kind::File(_)) && holds_values(&head(&child.path()).map_err(read)?) {
+            return Ok(false);
+        }
         self.entries.push(Entry { path, mode: mode(&kind, &metadata), kind });
         Ok(true)
     }
+}
+
+/// The first bytes of a file.
+fn head(path: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD);
+    File::open(path)?.take(HEAD as u64).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 /// The path of the entry `name` in `directory`, with `/` on every system, as patterns and archives have it.

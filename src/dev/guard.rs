@@ -1,5 +1,6 @@
 //! Which requests the server answers: those of programs, and of web pages that the user trusts. The rules are decided here;
-//! `server/guard.py` and `server/guard.mjs` compare requests with them in the server's process, before its own code.
+//! `server/guard.py` and `server/guard.mjs` compare requests with them in the server's process, before its own code. They
+//! serve the page, too.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,6 +9,7 @@ use url::{Host, Url};
 
 use super::address::Address;
 use super::session::Options;
+use super::story;
 use crate::compiler::server::local;
 
 /// Compares the requests to servers in Node.js with the constant `rules`.
@@ -24,7 +26,7 @@ const PEERS: &str = r"(?:::ffff:)?127(?:\.[0-9]{1,3}){3}|::1";
 
 /// What is reported of a refused request before and after its host or origin.
 const NO_HOST: (&str, &str) =
-    ("refused a request for the host", "use localhost or an IP address, or name the host with --host");
+    ("refused a request for the host", "use localhost or an IP address, or pass the name with --allow-host");
 const NO_ORIGIN: (&str, &str) = (
     "refused a request from a page at",
     "to allow it, add it to `http.cors.allow_origins` in the configuration, or pass it with --studio-url if it is a studio",
@@ -59,16 +61,26 @@ impl Configured {
     }
 }
 
-/// The rules for servers on these ports of this machine.
-pub(super) fn rules(options: &Options, address: &Address, ports: &[u16], configured: Configured) -> Value {
+/// The rules for servers on these ports of this machine, and the `page` that they serve.
+pub(super) fn rules(
+    options: &Options,
+    address: &Address,
+    ports: &[u16],
+    configured: Configured,
+    page: Value,
+) -> Value {
     let public = address.public.as_deref().and_then(|url| Url::parse(url).ok());
     let studio = Url::parse(&options.studio).ok();
     let mut origins = configured.origins;
     origins.extend(studio.iter().chain(&public).filter_map(origin));
+    let allowed = options.allowed_hosts.iter().map(|name| domain(name));
     let names = [domain(&options.host), public.as_ref().and_then(|url| domain(url.host_str()?))];
+    let names: Vec<_> = names.into_iter().chain(allowed).collect();
     let refusal = |status: u16, (what, remedy): (&str, &str)| json!([status, what, remedy]);
     json!({
         "ports": ports,
+        "page": page,
+        "mark": story::MARK,
         "scheme": if options.tls.is_some() { "https" } else { "http" },
         "hosts": hosts(names.iter().flatten()),
         "loopback": format!(r"https?://(?:{LOCALHOST}\.?|{LOOPBACK})(?::[0-9]+)?"),
@@ -134,6 +146,7 @@ mod tests {
         let options = Options {
             host: host.to_owned(),
             port: Port::Exactly(2024),
+            allowed_hosts: vec!["host.docker.internal".to_owned()],
             reload: true,
             standby: false,
             jobs: 1,
@@ -149,7 +162,7 @@ mod tests {
             selection,
         };
         let address = Address { port: 2024, sockets: Vec::new(), public: public.map(str::to_owned) };
-        rules(&options, &address, &[2024], Configured::default())
+        rules(&options, &address, &[2024], Configured::default(), Value::Null)
     }
 
     #[test]
@@ -164,7 +177,15 @@ mod tests {
             for end in ["", ":2024", ".", ".:2024"] {
                 assert!(hosts.is_match(&format!("{accepted}{end}")), "{host}");
             }
-            for other in ["my-boxxlocal", "a.my-box.local", "my-box.local.evil.example", "evil.example"] {
+            assert!(hosts.is_match("host.docker.internal:2024"), "{host}");
+            for other in [
+                "hostxdocker.internal",
+                "a.host.docker.internal",
+                "my-boxxlocal",
+                "a.my-box.local",
+                "my-box.local.evil.example",
+                "evil.example",
+            ] {
                 assert!(!hosts.is_match(other), "{host}: {other}");
             }
         }

@@ -48,7 +48,7 @@ pub(super) fn uv_in(home: &Path) -> PathBuf {
 /// Python seconds to install.
 pub(super) fn create(uv: Option<&Path>, base: &Path, home: &Path, directory: &Path) -> Command {
     let command = match uv {
-        None => Command::new(base, directory).arguments(["-m", "venv", "--clear"]),
+        None => Command::new(base, directory).arguments(["-I", "-m", "venv", "--clear"]),
         Some(uv) => Command::new(uv, directory).arguments(["venv", "--quiet", "--python"]).argument(base),
     };
     command.argument(home).without("VIRTUAL_ENV")
@@ -62,9 +62,10 @@ pub(super) fn get_uv(python: &Path, home: &Path, directory: &Path) -> Command {
     command.argument("uv").variable("PIP_REQUIRE_VIRTUALENV", "0").variable("PIP_USER", "0")
 }
 
+/// `-I` keeps a module of the project, such as `pip.py`, from being taken for the one that `-m` names.
 fn pip(python: &Path, directory: &Path) -> Command {
     let install =
-        ["-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off", "--no-input"];
+        ["-I", "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off", "--no-input"];
     Command::new(python, directory).arguments(install).without("VIRTUAL_ENV")
 }
 

@@ -8,11 +8,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::address::Address;
 use super::error::Error;
 use super::guard::{self, Configured};
+use super::page;
 use super::port;
 use super::session::{Options, Session};
 use crate::child::{Child, Command, descriptor};
@@ -129,6 +130,11 @@ fn bridge_ports(session: &Session) -> Vec<(&'static str, u16)> {
     local::BRIDGE_PORTS.iter().copied().zip(port::free(local::BRIDGE_PORTS.len())).collect()
 }
 
+/// Whether what dev tells of runs and requests is enough: the user asked for no more.
+fn is_quiet(options: &Options) -> bool {
+    !options.selection.verbose && options.log_level == "WARNING"
+}
+
 /// The rules of the guard for all ports that the server listens on.
 fn guard_rules(session: &Session, options: &Options, address: &Address, bridge: &[(&str, u16)]) -> Value {
     let ports: Vec<u16> = bridge.iter().map(|(_, port)| *port).chain([address.port]).collect();
@@ -137,16 +143,31 @@ fn guard_rules(session: &Session, options: &Options, address: &Address, bridge: 
     let http = session.plan.local.contract.get(keys::HTTP);
     let cors = settings.as_ref().or_else(|| http?.get("cors"));
     let listed = variable(session, options, CORS_ORIGINS);
-    guard::rules(options, address, &ports, Configured::new(cors, listed.as_deref()))
+    let page = json!({
+        "path": format!("{}/", prefix(session, options)),
+        "file": page::file(&session.directory),
+        "headers": page::headers(),
+        // An app of the project may have the same path.
+        "shared": http.is_some_and(|http| http.get("app").is_some_and(|app| !app.is_null())),
+    });
+    guard::rules(options, address, &ports, Configured::new(cors, listed.as_deref()), page)
 }
 
 /// The URLs of the server.
 pub(super) fn urls(session: &Session, options: &Options, address: &Address) -> Urls {
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let origin = format!("{scheme}://{}:{}", host_in_url(&options.host), address.port);
+    let prefix = prefix(session, options);
+    let urls = Urls::new(&session.plan, origin, &prefix, address.public.as_deref(), &options.studio);
+    // Without a prefix, a browser adds the slash.
+    let page = if prefix.is_empty() { urls.api.clone() } else { format!("{}/", urls.api) };
+    Urls { page: Some(page), ..urls }
+}
+
+/// The prefix of all routes of the server.
+fn prefix(session: &Session, options: &Options) -> String {
     let http = session.plan.local.contract.get(keys::HTTP);
-    let prefix = live::mount_prefix(&session.plan, http, |name| variable(session, options, name));
-    Urls::new(&session.plan, origin, &prefix, address.public.as_deref(), &options.studio)
+    live::mount_prefix(&session.plan, http, |name| variable(session, options, name))
 }
 
 /// The host in URLs for a browser on this machine.

@@ -24,6 +24,8 @@ pub struct Options {
     pub host: String,
     /// Port to listen on.
     pub port: Port,
+    /// Further names under which requests may ask for the server.
+    pub allowed_hosts: Vec<String>,
     /// Whether changes restart the server.
     pub reload: bool,
     /// Whether a standby makes restarts quicker.

@@ -12,12 +12,14 @@ use super::error::Error;
 use super::lock::{Lock, lock};
 use super::missing;
 use super::node_modules;
+use super::page;
 use super::port::{self, Bound};
 use super::provision;
 use super::server::{self, Runtime, urls};
 use super::session::{Hooks, Options, Session};
 use super::standby::{self, Standby};
 use super::state;
+use super::story;
 use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
 use crate::child::{self, Child, Next, Status};
@@ -156,6 +158,7 @@ impl<'a> Supervisor<'a> {
     }
 
     async fn start(&mut self, runtime: &Runtime) -> Result<(), Error> {
+        page::write(&self.session.directory)?;
         let lost = state::prepare(&self.session.directory, &self.session.plan)?;
         if let Some(place) = lost {
             self.warn_of_lost_state(&place);
@@ -255,6 +258,9 @@ impl<'a> Supervisor<'a> {
 
     /// Shows a line of the server.
     fn show(&mut self, line: String) {
+        if let Some(event) = story::read(&line) {
+            return self.hooks.event(&event);
+        }
         let is_lost = state::is_lost(&line);
         let line = if self.options.colour { line } else { plain(&line) };
         self.hooks.lines(vec![line]);

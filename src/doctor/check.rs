@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::compiler::secrecy::urls::masked;
+
 /// A command that needs something of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -139,6 +141,9 @@ impl Subject {
 
     fn check(&self, status: Status, found: String, help: Option<String>) -> Check {
         let Self { id, name, group, needed_by } = *self;
+        // The address of an engine or of a proxy may hold a password.
+        let shown = |text: String| masked(&text).into_owned();
+        let (found, help) = (shown(found), help.map(shown));
         Check { id, name: name.to_owned(), group, needed_by, status, found, help }
     }
 }

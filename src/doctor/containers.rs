@@ -49,7 +49,7 @@ async fn engine(request: &Request) -> Vec<Check> {
         None => return vec![ENGINE.late(TIMEOUT)],
     };
     let Description { name, platform, data, time } = description;
-    let mut checks = vec![ENGINE.fine(format!("{name} ({platform}) at {}", engine.host()))];
+    let mut checks = vec![ENGINE.fine(format!("{name} ({platform}) at {}", engine.shown_host()))];
     checks.push(match buildkit {
         Some(Ok(())) => BUILDKIT.fine("used for builds"),
         Some(Err(_)) => BUILDKIT.degraded(

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::events::{BuildEvent, StepOrigin};
 use super::history::History;
 use super::inputs::{FileInput, Inputs, LABELS};
-use crate::compiler::back::lower;
 
 /// Maximum number of names in a cause.
 const MAX_NAMES: usize = 3;
@@ -144,8 +143,6 @@ impl<'a> Comparison<'a> {
         causes.min_by_key(|cause| cause.starts_with(&self.configuration())).or_else(|| {
             let cause = if self.before.program != History::PROGRAM {
                 "another version of agentcli wrote it"
-            } else if origin.instruction.contains(lower::BYTECODE) {
-                "the project imports other packages"
             } else {
                 "its command changed"
             };

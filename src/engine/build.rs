@@ -56,7 +56,7 @@ type Extra = (&'static str, String);
 const WAITING: usize = 64;
 
 /// A report of the build thread.
-enum Report {
+pub(super) enum Report {
     Context(context::Error),
     Engine(Box<BuildInfo>),
     Failed(bollard::errors::Error),
@@ -165,7 +165,23 @@ impl Engine {
             }
         };
         let (failed, mut failure) = mpsc::channel(1);
-        let body = body_try_stream(pieces(listing, sent, failed));
+        let pieces = pieces(listing, sent, failed);
+        let session = session_id();
+        let header = credentials.header();
+        let services = Services::new(credentials, request.settings.secrets.clone());
+        if let Some(images) = &request.settings.sources {
+            let served = services.with_context(pieces).serve(self, &session).await;
+            let report = match served {
+                Ok(()) => self.solve(&request, images, &session, &reports).await,
+                Err(error) => Err(bollard::errors::Error::DockerStreamError { error }),
+            };
+            let report = report.unwrap_or_else(|error| {
+                failure.try_recv().map_or_else(|_| Report::Failed(error), Report::Context)
+            });
+            reports.send(report).await.ok();
+            return;
+        }
+        let body = body_try_stream(pieces);
         let (docker, allowance) = self.streaming();
         let times = match self.times(&request, &reports).await {
             Ok(times) => times,
@@ -174,9 +190,7 @@ impl Engine {
                 return;
             }
         };
-        let docker = with_extras(docker, &request, times, credentials.header());
-        let session = session_id();
-        let services = Services::new(credentials, request.settings.secrets.clone());
+        let docker = with_extras(docker, &request, times, header);
         // Podman has no sessions.
         if let Err(reason) = services.serve(self, &session).await
             && !request.settings.secrets.is_empty()
@@ -341,16 +355,21 @@ fn pieces(
     })
 }
 
-fn options(request: &BuildRequest, session: String) -> BuildImageOptions {
-    let Settings { arguments, labels, network, cache_from, inline_cache, time, .. } = &request.settings;
-    let mut arguments = arguments.clone();
-    arguments.extend(time.map(|time| (TIME.to_owned(), time.to_string())));
-    if *inline_cache {
+/// The build arguments.
+pub(super) fn arguments(settings: &Settings) -> BTreeMap<String, String> {
+    let mut arguments = settings.arguments.clone();
+    arguments.extend(settings.time.map(|time| (TIME.to_owned(), time.to_string())));
+    if settings.inline_cache {
         arguments.insert(INLINE_CACHE.to_owned(), "1".to_owned());
     }
+    arguments
+}
+
+fn options(request: &BuildRequest, session: String) -> BuildImageOptions {
+    let Settings { labels, network, cache_from, .. } = &request.settings;
     let pairs = |map: &BTreeMap<String, String>| (!map.is_empty()).then(|| map.clone().into_iter().collect());
     BuildImageOptions {
-        buildargs: pairs(&arguments),
+        buildargs: pairs(&arguments(&request.settings)),
         cachefrom: Some(cache_from.clone()).filter(|images| !images.is_empty()),
         dockerfile: request.dockerfile.clone(),
         labels: pairs(labels),

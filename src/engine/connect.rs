@@ -1,5 +1,6 @@
 //! Connecting to the engine.
 
+use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
@@ -10,6 +11,7 @@ use bollard::Docker;
 use super::endpoint::{Endpoint, EngineEnv};
 use super::error::Error;
 use super::local;
+use crate::compiler::secrecy::urls::masked;
 
 /// Deadline of the ping.
 const PING_DEADLINE: Duration = Duration::from_secs(5);
@@ -66,7 +68,12 @@ impl Engine {
         self.endpoint.host.split_once("://").is_some_and(|(scheme, _)| scheme == local::SCHEME)
     }
 
-    /// The engine's address.
+    /// The engine's address, without a password.
+    pub fn shown_host(&self) -> Cow<'_, str> {
+        masked(&self.endpoint.host)
+    }
+
+    /// The engine's address, which may hold a password.
     pub fn host(&self) -> &str {
         &self.endpoint.host
     }

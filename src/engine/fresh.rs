@@ -118,8 +118,17 @@ impl Freshness {
 /// The settings that are inputs of the image. Secrets are none, as for the engine's cache, and neither are images whose layers
 /// are used.
 fn settings(request: &BuildRequest) -> Vec<String> {
-    let Settings { arguments, labels, hosts, network, inline_cache, time, cache_from: _, secrets: _ } =
-        &request.settings;
+    let Settings {
+        arguments,
+        labels,
+        hosts,
+        network,
+        inline_cache,
+        time,
+        cache_from: _,
+        secrets: _,
+        sources: _,
+    } = &request.settings;
     let texts = [request.dockerfile.clone(), request.platform.clone().unwrap_or_default()].into_iter();
     let all = [format!("{arguments:?} {labels:?} {hosts:?} {network:?}")];
     let time = time.map(|time| format!("time {time}"));

@@ -111,6 +111,13 @@ impl BuildRequest {
         if reads.is_some() {
             return Err("`dockerfile_lines` read files of the build context".to_owned());
         }
-        source.instruction.split_whitespace().nth(2).ok_or_else(|| "its source has no directory".to_owned())
+        let target = source.instruction.split_whitespace().nth(2).filter(|target| target.starts_with('/'));
+        // Relative to the working directory.
+        let before = self.steps[..last.unwrap_or_default()].iter().rev();
+        let directory = || {
+            let workdir = before.clone().find(|origin| origin.is("workdir"))?;
+            workdir.instruction.split_whitespace().nth(1)
+        };
+        target.or_else(directory).ok_or_else(|| "its source has no directory".to_owned())
     }
 }

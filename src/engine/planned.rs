@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::events::StepOrigin;
 use super::request::{BuildRequest, Settings};
 use crate::compiler::back::emit::dockerfile;
-use crate::compiler::back::plan::{Action, Mount, Plan, Step};
+use crate::compiler::back::plan::Plan;
 use crate::compiler::manifests::dockerfile::{Instruction, instructions};
 use crate::compiler::manifests::dockerignore::{Ignore, escaped};
 use crate::compiler::paths;
@@ -16,25 +16,26 @@ const DOCKERFILE: &str = ".agentcli/Dockerfile";
 
 impl BuildRequest {
     /// The request to build the image of `plan`, without names and options. The build context is the tree in `root` without
-    /// the files that the plan and `ignore` leave out, the Dockerfile, and configurations without the values of `env`.
+    /// the files that the plan leaves out, with the Dockerfile, and configurations without the values of `env`.
     ///
     /// # Errors
     ///
     /// A bug, as a fragment: the patterns are checked before.
-    pub fn of_plan(plan: &Plan, root: PathBuf, ignore: &[&str]) -> Result<Self, String> {
+    pub fn of_plan(plan: &Plan, root: PathBuf) -> Result<Self, String> {
         // Those that were written before are not sent beside those of this plan.
         let written = plan.server.files.as_deref().map(escaped);
-        let patterns = plan.context.ignore.iter().map(String::as_str).chain(ignore.iter().copied());
-        let patterns = patterns.chain(written.as_deref());
+        let patterns = plan.context.ignore.iter().map(String::as_str).chain(written.as_deref());
         let ignore = Ignore::parse(&patterns.collect::<Vec<_>>().join("\n"))
             .map_err(|error| format!("the ignore rules are checked before: {error}"))?;
+        let text = dockerfile::dockerfile(plan);
+        let steps = origins(&text, plan);
         Ok(Self {
             context: Context {
                 root,
                 ignore,
-                extra: [(DOCKERFILE.to_owned(), dockerfile::dockerfile(plan).into_bytes())]
+                extra: [(DOCKERFILE.to_owned(), text.into_bytes())]
                     .into_iter()
-                    .chain(plan.server_files().map(|file| (file.path, file.text.into_bytes())))
+                    .chain(plan.generated_files().into_iter().map(|file| (file.path, file.text.into_bytes())))
                     .collect(),
                 configurations: plan.context.withheld.clone(),
             },
@@ -46,46 +47,42 @@ impl BuildRequest {
             configuration: Some(paths::normalize(&format!("{}/{}", plan.context.project, plan.config.name))),
             images: vec![plan.server.image.clone()],
             images_known: !plan.has_lines_from_outside(),
-            steps: plan.steps.iter().flat_map(origins).collect(),
+            steps,
             settings: Settings::default(),
         })
     }
 }
 
-/// The instructions of a step, with where they come from.
-fn origins(step: &Step) -> Vec<StepOrigin> {
-    let origin = |instruction: String, sources| StepOrigin {
-        instruction,
-        key: Some(step.key.clone()),
-        purpose: step.why.clone(),
-        sources,
-        stages: stages(&step.action),
+/// The instructions of the Dockerfile of a plan, with where they come from.
+fn origins(text: &str, plan: &Plan) -> Vec<StepOrigin> {
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let own = instructions(&plan.image.lines).unwrap_or_default();
+    let origin = |instruction: Instruction| StepOrigin {
+        key: Some(key(&instruction, &own, plan).to_owned()),
+        purpose: purpose(&lines, instruction.line),
+        sources: instruction.sources(),
+        stages: instruction.stages(),
+        instruction: instruction.text,
     };
-    match &step.action {
-        Action::Lines { lines } => {
-            let parsed = |line: &String| instructions(std::slice::from_ref(line)).unwrap_or_default();
-            let sources = |line: &String| parsed(line).iter().flat_map(Instruction::sources).collect();
-            lines.iter().map(|line| origin(line.clone(), sources(line))).collect()
-        }
-        Action::Copy { from: None, sources, .. } => {
-            vec![origin(dockerfile::instruction(step), sources.clone())]
-        }
-        _ => vec![origin(dockerfile::instruction(step), Vec::new())],
-    }
+    instructions(&lines).unwrap_or_default().into_iter().map(origin).collect()
 }
 
-/// The stages that an action needs; the image of a new stage may be one.
-fn stages(action: &Action) -> Vec<String> {
-    match action {
-        Action::Copy { from: Some(stage), .. } => vec![stage.clone()],
-        Action::From { image, .. } => vec![image.clone()],
-        Action::Run { mounts, .. } => mounts
-            .iter()
-            .filter_map(|mount| match mount {
-                Mount::Bind { from, .. } => Some(from.clone()),
-                Mount::Cache { .. } | Mount::Secret { .. } => None,
-            })
-            .collect(),
-        _ => Vec::new(),
+/// The comment above the paragraph of a line.
+fn purpose(lines: &[String], line: usize) -> String {
+    let start = lines[..line].iter().rposition(String::is_empty).map_or(0, |blank| blank + 1);
+    let comments = lines[start..line].iter().map_while(|line| line.strip_prefix("# "));
+    comments.collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
+}
+
+/// The key of the configuration that an instruction comes from.
+fn key(instruction: &Instruction, own: &[Instruction], plan: &Plan) -> &'static str {
+    if own.iter().any(|own| own.text == instruction.text) {
+        return "/dockerfile_lines";
+    }
+    let is_python = plan.image.python.is_some();
+    match instruction.keyword().as_str() {
+        "from" if instruction.text.contains(&plan.server.image) => "/base_image",
+        "copy" | "run" if is_python => "/dependencies",
+        _ => "/graphs",
     }
 }

@@ -59,6 +59,9 @@ pub struct Settings {
     pub time: Option<i64>,
     /// Secrets and SSH agents.
     pub secrets: Secrets,
+    /// The images that the build may use; the engine denies all other sources but the context [default: any source]. Only for
+    /// an engine with source policies, and without `hosts`, `network`, `cache_from`, `inline_cache` and `time`.
+    pub sources: Option<Vec<String>>,
 }
 
 impl Settings {

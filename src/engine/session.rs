@@ -1,9 +1,10 @@
 //! The session of a build: a connection over which BuildKit asks for registry credentials, secrets and SSH agents.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bollard_buildkit_proto::health::health_check_response::ServingStatus;
 use bollard_buildkit_proto::health::health_server::{Health, HealthServer};
@@ -19,6 +20,9 @@ use bollard_buildkit_proto::moby::filesync::v1::{
 };
 use bollard_buildkit_proto::moby::sshforward::v1::ssh_server::{Ssh, SshServer};
 use bollard_buildkit_proto::moby::sshforward::v1::{BytesMessage, CheckAgentRequest, CheckAgentResponse};
+use bollard_buildkit_proto::moby::upload::v1 as upload;
+use bollard_buildkit_proto::moby::upload::v1::upload_server::{Upload, UploadServer};
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use hyper::StatusCode;
 use hyper::header::{CONNECTION, HOST, UPGRADE};
@@ -39,7 +43,14 @@ const METHODS: &[&str] = &[
     "/moby.buildkit.secrets.v1.Secrets/GetSecret",
     "/moby.sshforward.v1.SSH/CheckAgent",
     "/moby.sshforward.v1.SSH/ForwardAgent",
+    "/moby.upload.v1.Upload/Pull",
 ];
+
+/// The field of a request's metadata that names an upload.
+const UPLOAD: &str = "urlpath";
+
+/// Maximum size of a piece of an upload, in bytes.
+const PIECE: usize = 1 << 20;
 
 /// The field of a request's metadata that names the SSH agent.
 const SSH_ID: &str = "buildkit.ssh.id";
@@ -67,24 +78,38 @@ impl Secrets {
     }
 }
 
+/// An archive that BuildKit asks for.
+type Archive = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+
 /// The services of a session.
 #[derive(Clone)]
 pub(super) struct Services {
     credentials: Arc<Credentials>,
     secrets: Arc<Secrets>,
+    /// The build context, until it is asked for.
+    context: Arc<Mutex<Option<Archive>>>,
 }
 
 impl Services {
     pub(super) fn new(credentials: Credentials, secrets: Secrets) -> Self {
-        Self { credentials: Arc::new(credentials), secrets: Arc::new(secrets) }
+        Self { credentials: Arc::new(credentials), secrets: Arc::new(secrets), context: Arc::default() }
+    }
+
+    /// The same with the build context, as an upload with the ID of the session.
+    pub(super) fn with_context(
+        self,
+        context: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+    ) -> Self {
+        Self { context: Arc::new(Mutex::new(Some(Box::pin(context)))), ..self }
     }
 
     /// Opens a session called `id` and serves it until the runtime ends. An error is a lowercase fragment.
     pub(super) async fn serve(self, engine: &Engine, id: &str) -> Result<(), String> {
-        let connection = upgrade(engine, id).await?;
+        let connection = upgrade(engine, "/session", Some(id)).await?;
         let routes = Routes::new(HealthServer::new(self.clone()))
             .add_service(AuthServer::new(self.clone()))
             .add_service(SecretsServer::new(self.clone()))
+            .add_service(UploadServer::new(self.clone()))
             .add_service(SshServer::new(self));
         let service = TowerToHyperService::new(routes.prepare());
         let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
@@ -93,26 +118,28 @@ impl Services {
     }
 }
 
-/// A connection to the engine on which the engine sends the requests.
-async fn upgrade(engine: &Engine, id: &str) -> Result<Upgraded, String> {
+/// A connection to BuildKit over HTTP/2, on which the engine sends the requests if it is that of a session.
+pub(super) async fn upgrade(engine: &Engine, path: &str, session: Option<&str>) -> Result<Upgraded, String> {
     let stream = engine.endpoint.stream().await.map_err(|error| error.to_string())?;
     let text = |error: hyper::Error| error.to_string();
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(text)?;
     tokio::spawn(connection.with_upgrades());
-    let mut request = hyper::Request::post("/session")
+    let mut request = hyper::Request::post(path)
         .header(HOST, "docker")
         .header(CONNECTION, "Upgrade")
-        .header(UPGRADE, "h2c")
-        .header("X-Docker-Expose-Session-Uuid", id);
-    for method in METHODS {
-        request = request.header("X-Docker-Expose-Session-Grpc-Method", *method);
+        .header(UPGRADE, "h2c");
+    if let Some(id) = session {
+        request = request.header("X-Docker-Expose-Session-Uuid", id);
+        for method in METHODS {
+            request = request.header("X-Docker-Expose-Session-Grpc-Method", *method);
+        }
     }
     let request = request.body(String::new()).map_err(|error| error.to_string())?;
     let response = sender.send_request(request).await.map_err(text)?;
     match response.status() {
         StatusCode::SWITCHING_PROTOCOLS => hyper::upgrade::on(response).await.map_err(text),
-        status => Err(format!("the engine has no sessions (status {})", status.as_u16())),
+        status => Err(format!("the engine has no sessions of BuildKit (status {})", status.as_u16())),
     }
 }
 
@@ -212,6 +239,31 @@ impl Ssh for Services {
             Some((Ok(BytesMessage { data }), answers))
         });
         Ok(Response::new(Box::pin(received)))
+    }
+}
+
+#[async_trait]
+impl Upload for Services {
+    type PullStream = Pin<Box<dyn Stream<Item = Result<upload::BytesMessage, Status>> + Send>>;
+
+    /// The build context, once: its URL in the policy of the build names the session.
+    async fn pull(
+        &self,
+        request: Request<Streaming<upload::BytesMessage>>,
+    ) -> Result<Response<Self::PullStream>, Status> {
+        let name = request.metadata().get(UPLOAD).and_then(|name| name.to_str().ok()).unwrap_or_default();
+        let mut context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        let context = context.take().ok_or_else(|| Status::not_found(format!("no upload is `{name}`")))?;
+        let pieces = context.flat_map(|piece| {
+            let messages: Vec<_> = match piece {
+                Ok(bytes) => {
+                    bytes.chunks(PIECE).map(|data| Ok(upload::BytesMessage { data: data.to_vec() })).collect()
+                }
+                Err(error) => vec![Err(Status::aborted(error.to_string()))],
+            };
+            stream::iter(messages)
+        });
+        Ok(Response::new(Box::pin(pieces)))
     }
 }
 

@@ -22,12 +22,16 @@ pub enum Error {
         reason: String,
     },
     /// The graph raised an error.
-    #[error("the graph failed: {kind}: {message}")]
+    #[error("the graph failed: {}{kind}: {message}{}", before(node), after(place))]
     Graph {
+        /// The node, if the server says it, as that of `dev` does.
+        node: Option<String>,
         /// Class of the error.
         kind: String,
         /// Its message.
         message: String,
+        /// The place in the project's source, as `file:line`, if the server says it.
+        place: Option<String>,
     },
     /// The server rejected the request.
     #[error("{url} rejected `{call}` with status {status}: {detail}")]
@@ -67,6 +71,14 @@ pub enum Error {
     },
 }
 
+fn before(node: &Option<String>) -> String {
+    node.as_ref().map_or_else(String::new, |node| format!("{node}: "))
+}
+
+fn after(place: &Option<String>) -> String {
+    place.as_ref().map_or_else(String::new, |place| format!(" ({place})"))
+}
+
 impl Error {
     /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
@@ -84,6 +96,7 @@ impl Error {
                 "check the URL; `agentcli dev` and `agentcli up` start a server on this machine"
             }
             Self::Broken { .. } => "see the server's log; the run may have ended without an answer",
+            Self::Graph { place: Some(_), .. } => "`agentcli dev -v` logs the traceback",
             Self::Graph { .. } => "the server's log has the traceback",
             Self::Rejected { .. } | Self::Setup { .. } => return None,
         };

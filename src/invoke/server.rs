@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::error::Error;
 use super::event::Event;
+use super::front::{Front, Page};
 use super::sse::{MAX_EVENT, Parser, TooLarge};
 use crate::api::Account;
 use crate::api::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -119,6 +120,11 @@ impl Server {
         self.base.as_str().trim_end_matches('/')
     }
 
+    /// What serves `page` for it on this machine.
+    pub fn front(&self, page: Page) -> Result<Front, Error> {
+        Front::new(self.http.clone(), self.base.clone(), self.headers.clone(), page)
+    }
+
     /// The first assistant of each graph; the server is asked once.
     ///
     /// # Errors
@@ -151,6 +157,11 @@ impl Server {
         let properties =
             ["input_schema", "state_schema"].iter().find_map(|it| schemas[it]["properties"].as_object());
         Ok(properties.is_none_or(|properties| properties.contains_key("messages")))
+    }
+
+    /// The nodes and edges of an assistant's graph, as the server draws it.
+    pub async fn drawing(&self, assistant_id: &str) -> Result<Value, Error> {
+        self.call(Method::GET, &["assistants", assistant_id, "graph"], None).await
     }
 
     /// Creates a thread, and returns its ID.
@@ -314,6 +325,8 @@ impl Stream<'_> {
             value => self.server.without_secrets(&value.to_string()),
         };
         (event.name == "error").then(|| Error::Graph {
+            node: event.data["node"].as_str().map(str::to_owned),
+            place: event.data["place"].as_str().map(str::to_owned),
             kind: event.data["error"].as_str().map_or_else(|| "error".to_owned(), str::to_owned),
             message: text(event.data.get("message").unwrap_or(&event.data)),
         })

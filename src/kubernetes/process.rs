@@ -148,7 +148,7 @@ fn main<'a>(scope: &Scope<'a>) -> Result<Process<'a>, Refused> {
         port_name: "http",
         port: server::PORT,
         service_port: Some(SERVICE_PORT),
-        check: Check::command(server::HEALTHCHECK),
+        check: Check::command(scope.request.healthcheck),
         resources: resources(Tier::Server, scope.request.resources.tier(Tier::Server))?,
         state: None,
         scale: Scale { min: 1, max: 1 },

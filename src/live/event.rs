@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::urls::Urls;
 
@@ -79,6 +79,10 @@ pub enum Event {
         /// A fragment.
         message: String,
     },
+    /// A run of a graph ended.
+    Run(Run),
+    /// The server refused a request.
+    Request(Request),
     /// A line that the server, a service or an installer printed.
     Log {
         /// The service, if there are several.
@@ -190,6 +194,47 @@ pub enum Event {
         /// URL of the deployed server.
         url: Option<String>,
     },
+}
+
+/// A run of a graph that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Local time of its end, `HH:MM:SS`.
+    pub time: String,
+    /// Its ID.
+    pub run: String,
+    /// The graph.
+    pub graph: String,
+    /// `ok`, `failed`, `interrupted` or `stopped`.
+    pub status: String,
+    /// Its duration in milliseconds.
+    pub milliseconds: u64,
+    /// The nodes that ran, in the order of their starts; at most 50.
+    pub nodes: Vec<String>,
+    /// The node that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Its exception: type and message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The place in the user's source that raised it: `file:line`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+/// A request that the server refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Local time of the answer, `HH:MM:SS`.
+    pub time: String,
+    /// Its method.
+    pub method: String,
+    /// Its path.
+    pub path: String,
+    /// The status of the answer, from 400.
+    pub status: u16,
+    /// The detail of the answer.
+    pub detail: String,
 }
 
 /// A change of a service's container.

@@ -15,6 +15,9 @@ pub struct Urls {
     /// The health check.
     #[serde(skip)]
     pub ok: String,
+    /// The page of runs, threads and the graph, where the server has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
     /// The API.
     pub api: String,
     /// The API's documentation; the JavaScript server has none.
@@ -39,6 +42,7 @@ impl Urls {
             ok: format!("{api}{}", local::OK_ROUTE),
             docs: has_docs.then(|| format!("{api}{}", local::DOCS_ROUTE)),
             studio: format!("{studio}{connect}{}", public.as_ref().unwrap_or(&api)),
+            page: None,
             debugger: None,
             origin,
             api,

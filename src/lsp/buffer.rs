@@ -8,8 +8,9 @@ use lsp_types::{TextDocumentContentChangeEvent, Uri};
 use super::text::Text;
 use super::uri;
 use crate::compiler::front::dialect::CONFIGURATIONS;
+use crate::compiler::graph::Graph;
 use crate::compiler::tree::Tree;
-use crate::compiler::{Analysis, Options, check_for};
+use crate::compiler::{self, Analysis, Options, analyze_for};
 use crate::project::DiskFiles;
 
 /// An open configuration: its text comes from the editor, and the project around it from the disk.
@@ -53,9 +54,14 @@ impl Buffer {
     pub(super) fn analysis(&self) -> &Analysis {
         let analyzed = || {
             let files = Tree::new(self.files.refreshed());
-            check_for(&Options::default(), &self.name, self.text.as_str(), &files)
+            analyze_for(&Options::default(), &self.name, self.text.as_str(), &files)
         };
         self.analysis.get_or_init(analyzed)
+    }
+
+    /// The graphs of the configuration, as [`compiler::graphs`] reads them.
+    pub(super) fn graphs(&self) -> Vec<(String, String, Option<Graph>)> {
+        compiler::graphs(&self.name, self.text.as_str(), &Tree::new(self.files.refreshed()))
     }
 
     /// The path on disk of `path`, which is normalised and relative to the configuration's directory. Links of the project

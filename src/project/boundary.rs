@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 /// What belongs to a project.
 #[derive(Clone, Copy, Debug)]
 pub enum Boundary<'a> {
-    /// The Git repository around the configuration. Without one, the deepest directory that has all that the configuration
-    /// names, the directories that its local dependencies require, and the root of their workspace.
+    /// The Git repository around the configuration. Without one, the root of the workspace that lists its directory, or else
+    /// that directory.
     Project,
-    /// The content of this directory.
+    /// The content of this directory, which the user or the service chose.
     Directory(&'a Path),
 }
 
@@ -30,15 +30,10 @@ pub(super) fn widest(directory: &Path) -> &Path {
     candidates(directory, HOME.as_deref()).last().unwrap_or(directory)
 }
 
-/// The deepest directory that has `directory` and, as far as they lie in `widest`, the directories `others`.
-pub(super) fn around<'a>(
-    directory: &'a Path,
-    widest: &Path,
-    others: impl Iterator<Item = PathBuf>,
-) -> &'a Path {
-    let shared = |other: PathBuf| directory.ancestors().find(|above| other.starts_with(above));
-    let all = others.filter_map(shared).filter(|shared| shared.starts_with(widest));
-    all.min_by_key(|shared| shared.components().count()).unwrap_or(directory)
+/// The outermost of the `roots` around `directory` that lie in `widest`, or else `directory`.
+pub(super) fn outermost(directory: &Path, widest: &Path, roots: impl Iterator<Item = PathBuf>) -> PathBuf {
+    let around = roots.filter(|root| directory.starts_with(root) && root.starts_with(widest));
+    around.min_by_key(|root| root.components().count()).unwrap_or_else(|| directory.to_owned())
 }
 
 /// Whether the project in `directory` can be nothing less than the whole file system.
@@ -80,14 +75,14 @@ mod tests {
     }
 
     #[test]
-    fn a_project_spans_its_directories_up_to_the_widest() {
-        let span = |others: &[&str]| {
-            let others = others.iter().map(PathBuf::from);
-            around(Path::new("/w/apps/a"), Path::new("/w"), others).to_str().unwrap().to_owned()
+    fn a_workspace_around_the_directory_is_the_project() {
+        let span = |roots: &[&str]| {
+            let roots = roots.iter().map(PathBuf::from);
+            outermost(Path::new("/w/apps/a"), Path::new("/w"), roots).to_str().unwrap().to_owned()
         };
         assert_eq!(span(&[]), "/w/apps/a");
-        assert_eq!(span(&["/w/apps/a/lib", "/w/apps/b"]), "/w/apps");
-        assert_eq!(span(&["/w/libs/x/y", "/w/apps/b"]), "/w");
-        assert_eq!(span(&["/etc", "/", "/w/apps/b"]), "/w/apps");
+        assert_eq!(span(&["/w/apps", "/w/apps/a"]), "/w/apps");
+        assert_eq!(span(&["/w/apps/a/lib", "/w/apps/b", "/w/libs/x"]), "/w/apps/a");
+        assert_eq!(span(&["/etc", "/", "/w"]), "/w");
     }
 }

@@ -33,6 +33,8 @@ pub struct DiskFiles {
     root: PathBuf,
     /// The same without links, which is absolute.
     real: PathBuf,
+    /// The boundary that the user chose.
+    given: Option<PathBuf>,
     seen: Mutex<Seen>,
 }
 
@@ -117,19 +119,20 @@ impl DiskFiles {
     pub fn within(root: impl Into<PathBuf>, boundary: Boundary<'_>) -> Self {
         let root = root.into();
         let real = real(&root);
-        let fixed = match boundary {
-            Boundary::Project => boundary::repository(&real),
+        let given = match boundary {
+            Boundary::Project => None,
             Boundary::Directory(directory) => Some(self::real(directory)),
         };
+        let fixed = given.clone().or_else(|| boundary::repository(&real));
         let is_settled = fixed.is_some();
         let boundary = fixed.unwrap_or_else(|| real.clone());
-        Self { root, real, seen: Mutex::new(Seen { boundary, is_settled, ..Seen::default() }) }
+        Self { root, real, given, seen: Mutex::new(Seen { boundary, is_settled, ..Seen::default() }) }
     }
 
     /// The project anew, without anything that was found before.
     #[must_use]
     pub fn refreshed(&self) -> Self {
-        Self::new(self.root.clone())
+        Self::within(self.root.clone(), self.given.as_deref().map_or(Boundary::Project, Boundary::Directory))
     }
 
     /// The path on disk of `path`, as written in the configuration.
@@ -254,12 +257,18 @@ impl DiskFiles {
 
     /// The content of the file at `path`, which has no links but for its last component.
     fn read_at(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Unusable> {
+        let (path, file, size) = self.open_at(path)?;
+        self.take(path, file, size, limit)
+    }
+
+    /// Opens the file at `path`, which has no links but for its last component: its path without links, and its size.
+    fn open_at(&self, path: &Path) -> Result<(PathBuf, fs::File, u64), Unusable> {
         match open(path)? {
-            Opened::File(file, size) => self.take(path.to_owned(), file, size, limit),
+            Opened::File(file, size) => Ok((path.to_owned(), file, size)),
             Opened::Link => {
                 let target = self.follow(path)?;
                 match open(&target)? {
-                    Opened::File(file, size) => self.take(target, file, size, limit),
+                    Opened::File(file, size) => Ok((target, file, size)),
                     // It was replaced meanwhile.
                     Opened::Link => Err(Unusable::Refused(Refusal::Outside)),
                     other => Err(unreadable(&other)),
@@ -351,6 +360,16 @@ impl Files for DiskFiles {
         }
     }
 
+    fn head(&self, path: &str, limit: usize) -> Vec<u8> {
+        let opened = self.inside(path).and_then(|path| self.open_at(&self.without_links(path)?));
+        let mut head = Vec::new();
+        if let Ok((_, file, _)) = opened {
+            // What cannot be read to its end starts with what was read.
+            _ = file.take(limit as u64).read_to_end(&mut head);
+        }
+        head
+    }
+
     fn refusal(&self, path: &str) -> Option<Refusal> {
         if let Some(known) = self.seen().refused.get(path) {
             return Some(*known);
@@ -373,8 +392,8 @@ impl Files for DiskFiles {
         let widest = boundary::widest(&self.real);
         self.seen().boundary = widest.to_owned();
         let directories = extent().into_iter().filter_map(|path| self.absolute(&path));
-        let boundary = boundary::around(&self.real, widest, directories);
-        self.seen().settle(boundary)
+        let boundary = boundary::outermost(&self.real, widest, directories);
+        self.seen().settle(&boundary)
     }
 
     fn entries(&self, path: &str) -> Option<Rc<[Entry]>> {

@@ -1,6 +1,7 @@
-//! Opens a file without following a link and without waiting for the writer of a pipe.
+//! Opens a file without following a link and without waiting for the writer of a pipe, and creates files that only their owner
+//! can read.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::path::Path;
 
@@ -58,4 +59,28 @@ fn options(path: &Path) -> io::Result<OpenOptions> {
     // Without any access, opening fails, and the kind of the path is the reason.
     options.read(!is_link);
     Ok(options)
+}
+
+/// Creates a file with the permissions of any new file, or for its owner alone.
+pub(super) fn create(path: &Path, is_secret: bool) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_secret { 0o600 } else { 0o666 });
+    #[cfg(not(unix))]
+    let _ = is_secret;
+    options.open(path)
+}
+
+/// The permissions of the file that is replaced, for its owner alone if the new one is secret.
+#[cfg(unix)]
+pub(super) fn permissions(old: &Metadata, is_secret: bool) -> Permissions {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = old.permissions().mode();
+    Permissions::from_mode(if is_secret { mode & 0o700 } else { mode })
+}
+
+#[cfg(not(unix))]
+pub(super) fn permissions(old: &Metadata, _: bool) -> Permissions {
+    old.permissions()
 }

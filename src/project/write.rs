@@ -1,19 +1,27 @@
 //! Atomic writes: a reader sees the old file or the new one, never a part of one.
 
-use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::Error;
+use super::{Error, regular};
+use crate::compiler::back::emit::heading::holds_values;
+
+/// The end of the name of a temporary file, after the characters that `tempfile` makes.
+const SUFFIX: &str = ".tmp";
+
+/// Number of these characters.
+const RANDOM: usize = 6;
 
 /// Longest chain of links to a file, as on Linux.
 const MAX_LINKS: usize = 40;
 
 /// Replaces the contents of `path` with `bytes`, in one step. Links are followed, so their target is replaced; the
-/// permissions of an existing file are kept. On failure nothing changes.
+/// permissions of an existing file are kept, but nobody else can read a generated file with values of `env`. On failure nothing
+/// changes.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, bytes).map_err(|source| Error::Write { path: path.to_string_lossy().into_owned(), source })
 }
@@ -42,9 +50,12 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if old.as_ref().is_some_and(fs::Metadata::is_dir) {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let mut file = beside(&target)?;
+    let is_secret = holds_values(bytes);
+    let mut file = beside(&target, is_secret)?;
+    // Without locks, as on some network file systems, nothing is swept.
+    _ = file.as_file().try_lock();
     if let Some(old) = old {
-        file.as_file().set_permissions(old.permissions())?;
+        file.as_file().set_permissions(regular::permissions(&old, is_secret))?;
     }
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
@@ -62,14 +73,34 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("the symbolic link is part of a loop"))
 }
 
-/// A new file in the same directory, so that renaming never crosses file systems. It is removed unless it is renamed.
-fn beside(target: &Path) -> io::Result<NamedTempFile> {
+/// A new file in the same directory, so that renaming never crosses file systems. It is removed unless it is renamed, and the
+/// next call removes what a killed program left.
+fn beside(target: &Path, is_secret: bool) -> io::Result<NamedTempFile> {
     let name = target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let directory = target.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut prefix = OsString::from(".");
     prefix.push(name);
     prefix.push(".");
-    // With the permissions of any new file, unlike a temporary one.
-    let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
-    tempfile::Builder::new().prefix(&prefix).suffix(".tmp").make_in(directory, create)
+    sweep(directory, &prefix);
+    let create = |path: &Path| regular::create(path, is_secret);
+    tempfile::Builder::new().prefix(&prefix).suffix(SUFFIX).make_in(directory, create)
+}
+
+/// Removes files of [`beside`] that no running program has locked.
+fn sweep(directory: &Path, prefix: &OsStr) {
+    let is_temporary = |name: &OsStr| {
+        let middle = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
+        let middle = middle.and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
+        middle.is_some_and(|middle| middle.len() == RANDOM && middle.iter().all(u8::is_ascii_alphanumeric))
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for path in entries.filter(|entry| is_temporary(&entry.file_name())).map(|entry| entry.path()) {
+        // One that is empty may be about to be locked.
+        let is_ended = |file: File| file.metadata().is_ok_and(|it| it.len() > 0) && file.try_lock().is_ok();
+        let is_left = File::open(&path).is_ok_and(is_ended);
+        if is_left {
+            // Another program may have removed it meanwhile.
+            _ = fs::remove_file(&path);
+        }
+    }
 }

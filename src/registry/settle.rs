@@ -8,6 +8,10 @@ use super::renewed::Renewed;
 use crate::engine::{BuildRequest, SOURCE_LABEL, SourceRecord};
 use crate::live::{Event, Stop};
 
+/// The most bytes of a layer beside the contents of the files, for each entry and for all of them: names and headers.
+const ENTRY: u64 = 16 * 1024;
+const SLACK: u64 = 1 << 20;
+
 /// Writes the last layer of the image with the name `image`, a repository, a tag and a digest, which was built of `request`, as
 /// it is without an engine, and moves the tag to the new image; returns its digest. If that is not possible, a warning says why,
 /// and the image stays as it is.
@@ -46,7 +50,8 @@ async fn settled(access: &Access<'_>, image: &str, request: &BuildRequest) -> Re
         return Err(different(reason));
     }
     let last = found.layers().last().and_then(|layer| layer["digest"].as_str()).unwrap_or_default();
-    let bytes = repository.beginning(last, usize::MAX).await?;
+    let most = listing.bytes() * 2 + listing.entries().len() as u64 * ENTRY + SLACK;
+    let bytes = repository.beginning(last, usize::try_from(most).unwrap_or(usize::MAX)).await?;
     repository.check(&what, last, &digest_of(&bytes))?;
     let layer = listing.layer_of_engine(&bytes, request.source().unwrap_or_default(), &copied);
     let unreadable = |error| repository.invalid(&what, &format!("its last layer cannot be read: {error}"));

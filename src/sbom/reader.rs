@@ -14,6 +14,9 @@ const MAX_DATABASE: u64 = 64 << 20;
 /// Most bytes of any other file; of longer ones, the rest is not read.
 const MAX_FILE: u64 = 1 << 20;
 
+/// Most bytes that are kept of all files together.
+const MAX_TOTAL: usize = 256 << 20;
+
 /// The metadata of packages in an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
@@ -87,9 +90,10 @@ impl Use {
 ///
 /// # Errors
 ///
-/// It is broken or ends early.
+/// It is broken or ends early, or has more metadata than an image of packages can have.
 pub fn read(archive: impl Read, mut metadata: Metadata) -> io::Result<Metadata> {
     let links = std::mem::take(&mut metadata.links);
+    let mut total: usize = metadata.files.values().map(String::len).sum();
     for entry in Archive::new(archive).entries()? {
         let entry = entry?;
         let path = paths::in_archive(&entry.path_bytes());
@@ -98,7 +102,10 @@ pub fn read(archive: impl Read, mut metadata: Metadata) -> io::Result<Metadata> 
             let target = paths::in_archive(&entry.link_name_bytes().unwrap_or_default());
             if Use::of(&path).is_some() && !metadata.files.contains_key(&path) {
                 match metadata.files.get(&target).cloned() {
-                    Some(text) => _ = metadata.files.insert(path, text),
+                    Some(text) => {
+                        total = counted(total, text.len())?;
+                        metadata.files.insert(path, text);
+                    }
                     None => _ = metadata.links.entry(target).or_default().insert(path),
                 }
             }
@@ -108,14 +115,24 @@ pub fn read(archive: impl Read, mut metadata: Metadata) -> io::Result<Metadata> 
         let Some(used) = Use::of(&path).or(linked).filter(|_| kind.is_file()) else { continue };
         let text = used.read(entry)?;
         for link in links.get(&path).into_iter().flatten() {
+            total = counted(total, text.len())?;
             metadata.files.insert(link.clone(), text.clone());
         }
         if Use::of(&path).is_some() {
+            total = counted(total, text.len())?;
             metadata.files.insert(path, text);
         }
     }
     metadata.links.retain(|_, links| links.iter().any(|link| !metadata.files.contains_key(link)));
     Ok(metadata)
+}
+
+/// The bytes that are kept with `more` of them.
+fn counted(total: usize, more: usize) -> io::Result<usize> {
+    let total = total + more;
+    let is_much = total > MAX_TOTAL;
+    let message = format!("the metadata of its packages has more than {} MiB", MAX_TOTAL >> 20);
+    if is_much { Err(io::Error::other(message)) } else { Ok(total) }
 }
 
 #[cfg(test)]
@@ -177,6 +194,12 @@ mod tests {
         let second = read(&archive[..], first).unwrap();
         assert_eq!(second.files, BTreeMap::from([(own.to_owned(), "Name: b\n".to_owned())]));
         assert!(second.links.is_empty());
+    }
+
+    #[test]
+    fn the_sum_of_all_files_is_bounded() {
+        assert!(counted(MAX_TOTAL - 1, 1).is_ok());
+        assert!(counted(MAX_TOTAL, 1).unwrap_err().to_string().contains("more than 256 MiB"));
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl<H: Hooks> Shipment<'_, H> {
         let Request { build, image, .. } = self.request;
         let Some(image) = image else {
             let platform = build.platform.as_deref().unwrap_or(PLATFORM);
-            self.would("build", format!("image for {platform} on {}", engine.host()));
+            self.would("build", format!("image for {platform} on {}", engine.shown_host()));
             return self.would("push", format!("image to {place}"));
         };
         self.would("push", format!("`{image}` to {place}"));

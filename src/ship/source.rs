@@ -21,26 +21,6 @@ const LARGE: u64 = 50 * 1024 * 1024;
 /// Number of paths that a warning about the size names.
 const LARGEST: usize = 3;
 
-/// Patterns of files that hold nothing but credentials, which are not deployed unless the user asks for it.
-pub const CREDENTIALS: &[&str] = &[
-    "**/.env",
-    "**/.env.*",
-    "**/.envrc",
-    "**/.netrc",
-    "**/_netrc",
-    "**/.pypirc",
-    "**/.git-credentials",
-    "**/.aws",
-    "**/.ssh",
-    "**/.gnupg",
-    "**/.kube",
-    "**/.docker/config.json",
-    "**/.config/gcloud",
-    "**/id_rsa",
-    "**/id_ecdsa",
-    "**/id_ed25519",
-];
-
 impl<H: Hooks> Shipment<'_, H> {
     /// Packs the build context, and the configuration and agent.lock even if a .dockerignore excludes them: the service reads
     /// them.

@@ -189,7 +189,7 @@ fn update() {
     assert!(output.err.contains("image_uri: \"") && output.err.contains("\" again\n"), "{output:?}");
     assert_eq!(scene.revisions(), 3);
 
-    let output = scene.deploy(&format!("update {id} --secret OTHER={SECRET} --yes"));
+    let output = scene.deploy(&format!("update {id} --secret OTHER={SECRET} --replace-secrets --yes"));
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.err.contains("secrets: given OTHER; not given TOKEN"), "{output:?}");
     let deployment = scene.host.expect(200, "GET", &format!("/v2/deployments/{id}"), None);
@@ -204,7 +204,7 @@ fn update_from_files() {
         .file("patch.json", patch.to_string())
         .file("secrets", format!("ONE={SECRET}\nTWO=${{ONE}}\nEMPTY=\nAGENT_HOST_API_KEY={SECRET}\n"))
         .variable("THREE", SECRET);
-    let arguments = "--file patch.json --resource cpu=4 --secrets-from secrets --secret THREE --yes --json";
+    let arguments = "--file patch.json --resource cpu=4 --secrets-from secrets --secret THREE --replace-secrets --yes --json";
     let output = deploy(&env, &scene.proxy.url(), &format!("update {} {arguments}", scene.id));
     let result = checked("update", &output.out);
     let spec = &result["deployment"]["source_config"]["resource_spec"];
@@ -335,7 +335,7 @@ fn delete() {
     let arguments = format!("delete {}", scene.id);
     let output = scene.deploy(&arguments);
     assert_eq!(output.code, 2);
-    assert!(output.err.contains("pass --force"), "{output:?}");
+    assert!(output.err.contains("pass --yes"), "{output:?}");
     for arguments in [arguments.clone(), format!("{arguments} --json")] {
         let output = deploy(&TestEnv::empty().at_a_terminal(), &scene.proxy.url(), &arguments);
         assert_eq!((output.code, output.out.as_str()), (1, ""), "{output:?}");
@@ -343,10 +343,68 @@ fn delete() {
         assert!(output.err.contains("[y/N] \n") && output.err.contains("nothing was changed"), "{output:?}");
     }
     assert_eq!(scene.names(), ["agent"]);
-    let output = scene.deploy(&format!("{arguments} --force --json"));
+    let output = scene.deploy("rm agent -y --json");
     assert_eq!(checked("delete", &output.out)["name"], "agent");
     assert_eq!(scene.names(), Vec::<String>::new());
     assert_eq!(scene.deploy(&format!("{arguments} --force")).code, 1);
+}
+
+/// Every command takes an ID, a name, or the name of the directory.
+#[test]
+fn one_grammar_for_all_commands() {
+    let scene = Scene::new();
+    let directory = TestEnv::empty();
+    std::fs::create_dir(directory.path("agent")).unwrap();
+    let here = TestEnv::inside(&directory.path("agent"));
+    for command in [
+        "get",
+        "status",
+        "logs",
+        "revisions list",
+        "revisions ls",
+        "secrets list",
+        "update --resource cpu=1 -y",
+    ] {
+        let (name, arguments) = command.split_once(" --").map_or((command, ""), |(name, rest)| (name, rest));
+        let rest = if arguments.is_empty() { String::new() } else { format!("--{arguments}") };
+        let outputs =
+            [scene.id.as_str(), "agent"].map(|which| scene.deploy(&format!("{name} {which} {rest}")));
+        let by_directory = deploy(&here, &scene.proxy.url(), &format!("{name} {rest}"));
+        for output in outputs.iter().chain([&by_directory]) {
+            assert_eq!(output.code, 0, "{command}: {output:?}");
+            assert_eq!(output.out, outputs[0].out, "{command}");
+        }
+    }
+    let output = scene.deploy("ls");
+    assert!(output.code == 0 && output.out.contains("agent"), "{output:?}");
+}
+
+#[test]
+fn an_update_loses_no_secret_unless_it_is_told_to() {
+    let scene = Scene::new();
+    let names = || {
+        let listed = scene.deploy("secrets list agent --json");
+        let listed = checked("secrets", &listed.out);
+        listed["secrets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let before = names();
+    let set = scene.deploy("update agent --secret ONE=1 --secret TWO=2 --replace-secrets --yes");
+    assert_eq!(set.code, 0, "{set:?}");
+    assert_eq!(names(), ["ONE", "TWO"], "{before:?}");
+    let refused = scene.deploy("update agent --secret ONE=3 --yes");
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let told = "error: this would remove the secrets `TWO`\nhint: give them too, such as with --secrets-from .env, or pass \
+                --replace-secrets\n";
+    assert!(refused.err.ends_with(told), "{refused:?}");
+    assert_eq!(names(), ["ONE", "TWO"]);
+    assert_eq!(scene.deploy("update agent --secret ONE=3 --secret TWO=4 --yes").code, 0);
+    assert_eq!(scene.deploy("update agent --secret ONE=3 --replace-secrets --yes").code, 0);
+    assert_eq!(names(), ["ONE"]);
 }
 
 #[test]
@@ -413,7 +471,13 @@ fn rollback() {
     let unconfirmed = run("rollback app");
     assert_eq!(unconfirmed.code, 2, "{unconfirmed:?}");
     assert!(unconfirmed.err.contains("pass --yes"), "{unconfirmed:?}");
-    let back = checked("rollback", &run("rollback app --yes --json").out);
+    let restarted = run("restart app --yes --json");
+    assert_eq!(restarted.code, 0, "{restarted:?}");
+    let restarted = checked("restart", &restarted.out);
+    let now = host.expect(200, "GET", &path, None);
+    assert_eq!(now["active_revision_id"], restarted["new_revision"]);
+    assert_eq!(now["source_revision_config"]["image_uri"], json!(image('2')));
+    let back = checked("rollback", &run(&format!("rollback app --to {first} --yes --json")).out);
     assert_eq!(back["to"], json!(first));
     let now = host.expect(200, "GET", &path, None);
     assert_eq!(now["active_revision_id"], back["new_revision"]);

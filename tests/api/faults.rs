@@ -231,7 +231,8 @@ fn an_answer_that_says_the_secret_again_is_not_repeated() {
     let scene = Scene::new();
     const ECHO: &str = r#"{"detail":[{"loc":["body"],"msg":"value-of-a-secret-98765","type":"t"}]}"#;
     scene.proxy.fail("PATCH", "", Fault::Answer(422, &[("Content-Type", "application/json")], ECHO), 1);
-    let output = run(&scene, &format!("update {} --yes --secret A={}", scene.id, super::SECRET));
+    let output =
+        run(&scene, &format!("update {} --yes --replace-secrets --secret A={}", scene.id, super::SECRET));
     assert_eq!(output.code, 1);
     assert!(output.err.contains("body: [redacted]"), "{output:?}");
     const KEY_ECHO: &str = r#"{"detail":"key-of-the-tests-0123456789 is wrong"}"#;
@@ -248,7 +249,8 @@ fn a_secret_across_the_end_of_what_is_shown_is_not_shown_in_part() {
     let text = format!(r#"{{"detail":"{}{} is wrong"}}"#, "x".repeat(990), super::SECRET);
     let answer = Fault::Answer(400, &[("Content-Type", "application/json")], text.leak());
     scene.proxy.fail("PATCH", "", answer, 1);
-    let output = run(&scene, &format!("update {} --yes --secret A={}", scene.id, super::SECRET));
+    let output =
+        run(&scene, &format!("update {} --yes --replace-secrets --secret A={}", scene.id, super::SECRET));
     assert_eq!(output.code, 1);
     assert!(output.err.contains("xxx[redacted]") && !output.err.contains("value-of"), "{output:?}");
 }
@@ -262,7 +264,11 @@ fn a_secret_of_several_lines_or_of_few_characters_is_not_repeated() {
     let update = |name: &str, text: &Value| {
         let answer = Fault::Answer(422, JSON, text.to_string().leak());
         scene.proxy.fail("PATCH", "", answer, 1);
-        let output = deploy(&env, &scene.proxy.url(), &format!("update {} --yes --secret {name}", scene.id));
+        let output = deploy(
+            &env,
+            &scene.proxy.url(),
+            &format!("update {} --yes --replace-secrets --secret {name}", scene.id),
+        );
         assert_eq!(output.code, 1, "{output:?}");
         output.err
     };

@@ -126,6 +126,7 @@ fn values_of_the_configuration_arrive_and_are_warned_of() {
 fn the_env_file_is_named_and_its_differences_are_told() {
     let config_text = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": "../.env"}"#;
     let env = TestEnv::empty()
+        .file(".git/HEAD", "")
         .file("app/agent.json", config_text)
         .file("app/agent.py", "graph = object()\n")
         .file(".env", "LANGSMITH_API_KEY=mine\nPASSWORD=p$w0rd\n");

@@ -27,7 +27,7 @@ fn all_configurations_with_values_of_env_are_found() {
     fs::create_dir(env.path("conf")).unwrap();
     fs::rename(env.path("agent.json"), env.path("conf/prod.json")).unwrap();
     symlink("conf/prod.json", env.path("agent.json")).unwrap();
-    let output = env.run("plan");
+    let output = env.run("plan --json");
     let plan: Value = serde_json::from_str(&output.out).expect(&output.err);
     assert_eq!(
         plan["context"]["withheld"],

@@ -1,14 +1,17 @@
 //! What the options and the configuration hand over to the server.
 
 use std::fs;
+use std::io::Read as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::guard::ask;
 use super::{Dev, Project, call};
-use crate::harness::TestEnv;
+use crate::harness::{TestEnv, free_port, until};
 
 /// A graph that answers variables of its environment.
 const ENVIRONMENT: &str = r#"import os
@@ -89,6 +92,29 @@ fn the_contract_and_the_users_variables_reach_the_server() {
     ] {
         assert_eq!(dev.status("Origin", origin), status, "{origin}");
     }
+    dev.stop("INT");
+}
+
+#[test]
+fn traces_go_to_the_collector() {
+    let project = Project::of("hello");
+    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
+    collector.set_nonblocking(true).unwrap();
+    let address = collector.local_addr().unwrap();
+    let dev = project.ready(&["--no-reload", &format!("--otlp=http://{address}")]);
+    dev.run(json!({ "name": "Ada" }));
+    let mut request = None;
+    let arrived = || {
+        request = collector.accept().ok();
+        request.is_some()
+    };
+    until(arrived, || "no trace arrived".to_owned());
+    let (mut request, _) = request.unwrap();
+    request.set_nonblocking(false).unwrap();
+    let mut head = [0; 15];
+    request.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"POST /v1/traces");
+    drop(request);
     dev.stop("INT");
 }
 
@@ -227,5 +253,39 @@ fn help_names_every_option_with_its_default() {
         "[default: 10]",
     ] {
         assert!(help.contains(option), "{option}\n{help}");
+    }
+}
+
+#[test]
+fn allowed_host_and_excluded_files() {
+    let project = Project::of("hello");
+    let port = free_port();
+    let number = port.to_string();
+    let options = ["--allow-host", "host.docker.internal", "--reload-exclude", "notes*"];
+    let mut dev = project.ready(&[&["--port", number.as_str()], &options[..]].concat());
+    let status = |host: &str| ask(port, "GET", "/ok", &[("Host", host)], "");
+    assert_eq!(status(&format!("host.docker.internal:{port}")).status, 200);
+    let refused = status("tunnel.example");
+    assert_eq!(refused.status, 421);
+    assert!(refused.body.contains("--allow-host"), "{}", refused.body);
+    project.write("src/hello/notes_1.py", "");
+    let events = dev.within(Duration::from_secs(3));
+    assert!(events.iter().all(|event| event["event"] != "reloading"), "{events:?}");
+    project.write("src/hello/other.py", "");
+    assert_eq!(dev.until("reloading")["changed"], serde_json::json!(["src/hello/other.py"]));
+    dev.stop("INT");
+}
+
+#[test]
+fn names_and_patterns_that_cannot_be_meant_are_refused() {
+    let project = Project::of("hello");
+    for (option, value, reason) in [
+        ("--allow-host", "http://a.example", "it is not a host name"),
+        ("--allow-host", "10.0.0.1", "IP addresses are always allowed"),
+        ("--reload-exclude", "!kept.py", "it may not begin with"),
+        ("--reload-exclude", "/", "it is empty"),
+    ] {
+        let (code, _, err) = project.fails(&[option, value]);
+        assert!(code == 2 && err.contains(reason), "{option} {value}: {code} {err}");
     }
 }

@@ -8,6 +8,8 @@ use super::copy_changed;
 /// Copies a project.
 pub(crate) fn copy(from: &Path, to: &Path) {
     copy_changed(from, to, &|bytes| bytes);
+    // As in its repository, a project may use what is beside it.
+    std::fs::create_dir_all(to.join(".git")).unwrap();
 }
 
 /// Returns the interpreter with the packages of `tests/python/requirements.txt`.

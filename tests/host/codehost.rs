@@ -4,7 +4,8 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agentcli_host::runner::{BuildJob, Databases, Failure, Origin, Runner as _, image_tag};
+use RepositoryAccess::{Anonymous, Listed, Private};
+use agentcli_host::runner::{BuildJob, Databases, Failure, Origin, RepositoryAccess, Runner as _, image_tag};
 use agentcli_host::{DEFAULT_TENANT, Limits, Options, Repositories, Service, Store, Webhook};
 use serde_json::{Value, json};
 
@@ -23,11 +24,11 @@ async fn failure(
     url: &str,
     reference: &str,
     commit: Option<&str>,
-    is_listed: bool,
+    access: RepositoryAccess,
 ) -> (String, String) {
     let (url, reference) = (url.to_owned(), reference.to_owned());
     let commit = commit.map(str::to_owned);
-    let origin = Origin::Repository { url, reference, commit, is_listed };
+    let origin = Origin::Repository { url, reference, commit, access };
     let (tag, config) = (image_tag(&host.id, &host.name(), 1), "agent.json".to_owned());
     let cache = "cache".to_owned();
     let job = BuildJob { tag, cache, origin, config, install_command: None, build_command: None };
@@ -73,7 +74,7 @@ async fn branches_tags_and_commits_are_fetched() {
         // A branch takes precedence over a tag.
         ("v3", None, &third, "third"),
     ] {
-        let (reason, lines) = failure(&host, 1 << 30, &repository.url, reference, wanted, true).await;
+        let (reason, lines) = failure(&host, 1 << 30, &repository.url, reference, wanted, Private).await;
         assert!(reason.starts_with("agent.json is invalid"), "{reference}: {reason}");
         assert!(lines.contains(&format!("{graph}.py")), "{reference}: {lines}");
         assert!(lines.contains(&format!("commit {commit}")), "{reference}: {lines}");
@@ -107,17 +108,17 @@ async fn repositories_that_cannot_be_fetched_have_a_reason() {
         (
             &format!("ext::touch% {}", host.builds().join("run").display()),
             "main",
-            "transport 'ext' not allowed",
+            "the URL must be the https, http or ssh URL of a repository",
         ),
-        (&repository.clone.to_str().unwrap().to_owned(), "main", "transport 'file' not allowed"),
+        (&repository.clone.to_str().unwrap().to_owned(), "main", "the URL must be"),
     ] {
-        let (reason, lines) = failure(&host, 1 << 30, url, reference, None, true).await;
+        let (reason, lines) = failure(&host, 1 << 30, url, reference, None, Private).await;
         assert!(reason.contains(expected), "{url} {reference}: {reason}\n{lines}");
     }
     let gone = "a".repeat(40);
-    let (reason, _) = failure(&host, 1 << 30, url, "main", Some(&gone), true).await;
+    let (reason, _) = failure(&host, 1 << 30, url, "main", Some(&gone), Private).await;
     assert!(reason.contains(&gone), "{reason}");
-    let (reason, _) = failure(&host, 2 << 20, url, "main", None, true).await;
+    let (reason, _) = failure(&host, 2 << 20, url, "main", None, Private).await;
     assert!(reason.contains("is larger than 2 MiB"), "{reason}");
 }
 
@@ -138,10 +139,13 @@ async fn repositories_that_the_operator_does_not_list_must_be_public() {
         ("git@127.0.0.1:agent.git".to_owned(), "is fetched with credentials"),
         ("ssh://git@127.0.0.1/agent.git".to_owned(), "is fetched with credentials"),
     ] {
-        let (reason, lines) = failure(&host, 1 << 30, &url, "main", None, false).await;
+        let (reason, lines) = failure(&host, 1 << 30, &url, "main", None, Anonymous).await;
         assert!(reason.contains(expected), "{url}: {reason}\n{lines}");
     }
-    let (reason, _) = failure(&host, 1 << 30, url, "main", None, true).await;
+    // The record of the operator says that it is private.
+    let (reason, _) = failure(&host, 1 << 30, url, "main", None, Listed).await;
+    assert!(reason.contains("is not public") && reason.contains("`\"private\": true`"), "{reason}");
+    let (reason, _) = failure(&host, 1 << 30, url, "main", None, Private).await;
     assert!(reason.starts_with("agent.json is invalid"), "{reason}");
 }
 
@@ -155,7 +159,7 @@ async fn repository_is_deployed_and_a_push_deploys_its_commit() {
     repository.push("refs/heads/main");
     let record = json!({
         "host_integration_id": INTEGRATION, "id": 1, "name": "agent", "owner": "acme", "url": repository.url,
-        "default_branch": "main", "webhook_secret": SECRET,
+        "default_branch": "main", "webhook_secret": SECRET, "private": true,
     });
     let mut repositories = Repositories::new(vec![serde_json::from_value(record).unwrap()]).unwrap();
     let webhooks = Webhook::take(&mut repositories).unwrap();

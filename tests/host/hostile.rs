@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use agentcli::engine::{Engine, EngineEnv};
 use agentcli_host::AllowedImages;
 use agentcli_host::runner::{
     BuildJob, ContainerState, ContainerStatus, Databases, EngineRunner, Failure, Launch, PullFrom, PullJob,
@@ -54,6 +55,12 @@ async fn refusal(runner: &EngineRunner, job: BuildJob, what: &str) -> (String, S
     let lines = lines.lock().unwrap().join("\n");
     let Err(Failure::Refused(reason)) = failed else { panic!("{what}: {failed:?}\n{lines}") };
     (reason, lines)
+}
+
+/// Whether the engine decides about the sources of builds.
+async fn decides(engine: &str) -> bool {
+    let env = EngineEnv { host: Some(engine.to_owned()), ..EngineEnv::default() };
+    Engine::connect(&env).await.unwrap().has_source_policies().await.unwrap()
 }
 
 /// Local images of the operator and of another tenant; they go with this.
@@ -111,8 +118,15 @@ async fn local_images_of_others_are_not_used() {
             format!("COPY --fr\\\nom={operator} /etc/hostname /x"),
             format!("COPY --\"from\"={operator} /etc/hostname /x"),
             format!("ONBUILD COPY --from={operator} /etc/hostname /x"),
-            format!("RUN cat <<EOF\nCOPY --from={operator} /etc/hostname /x\nEOF"),
-            format!("COPY <<EOF /x\nFROM {operator}\nEOF"),
+            format!(
+                "RUN --mount=type=tmpfs,target=/tmp/à--mount=from={operator},target=/x cat /x/etc/hostname"
+            ),
+            format!("RUN --mount=target=/x\u{2003}y,from={operator},type=bind cat /x*/etc/hostname"),
+            format!("RUN --mount=target=/x\u{85}--mount=from={operator},target=/y cat /y/etc/hostname"),
+            format!("RUN --mount=type=bind,\"from={operator}\",target=/x cat /x/etc/hostname"),
+            "ADD --chown=àhttp://127.0.0.1:1/ /x".to_owned(),
+            "RUN --network=host true".to_owned(),
+            "RUN --security=insecure true".to_owned(),
             format!("ARG X={operator}\nFROM $X"),
             format!("FROM ${{X:-{operator}}}"),
             format!("# syntax={operator}\nFROM {operator}"),
@@ -156,7 +170,14 @@ async fn local_images_of_others_are_not_used() {
         assert!(permissive.resolve(&pull(victim)).await.is_err(), "{engine}");
         let lines = vec![format!("COPY --from={operator} /etc/hostname /x"), "RUN exit 7".to_owned()];
         let (reason, lines) = refusal(&permissive, job(&host, None, &lines).await, &engine).await;
-        assert!(reason.contains("exit 7") && lines.contains("build context"), "{engine}: {reason}\n{lines}");
+        if decides(&engine).await {
+            assert!(
+                reason.contains("exit 7") && lines.contains("build context"),
+                "{engine}: {reason}\n{lines}"
+            );
+        } else {
+            assert!(reason.contains("does not decide about the sources"), "{engine}: {reason}\n{lines}");
+        }
     }
 }
 
@@ -165,6 +186,12 @@ async fn cache_mounts_of_tenants_are_apart() {
     for engine in hosts() {
         let (host, number) = (OwnHost::on(engine.clone()), OwnHost::new().id.clone());
         let tenant = runner(&host, &[]);
+        if !decides(&engine).await {
+            let lines = ["RUN --mount=type=cache,target=/shared true".to_owned()];
+            let (reason, _) = refusal(&tenant, job(&host, None, &lines).await, &engine).await;
+            assert!(reason.contains("does not decide about the sources"), "{engine}: {reason}");
+            continue;
+        }
         // The directory that packages are installed from, by its own name and by its ID.
         let mounts = "--mount=type=cache,target=/root/.cache/uv --mount=type=cache,id=/root/.cache/uv,target=/by-id \
                       --mount=type=cache,id=shared,target=/shared";

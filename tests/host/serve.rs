@@ -139,7 +139,7 @@ fn what_it_cannot_use_is_told() {
         .file("listeners.json", "[{}]")
         .file(
             "short.json",
-            r#"[{"host_integration_id": "a", "id": 1, "name": "agent", "owner": "b", "url": "c", "default_branch": "d",
+            r#"[{"host_integration_id": "a", "id": 1, "name": "agent", "owner": "b", "url": "https://code.example/b/agent", "default_branch": "d",
                 "webhook_secret": "too short"}]"#,
         );
     for (arguments, code, expected) in [

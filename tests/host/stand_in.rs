@@ -9,8 +9,8 @@ use std::time::Duration;
 use agentcli::api::time;
 use agentcli::api::wire::LogLevel;
 use agentcli_host::runner::{
-    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, PullJob, Runner,
-    container_name,
+    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, Origin, PullJob,
+    Runner, container_name, unpack,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -233,6 +233,10 @@ impl Runner for StandIn {
             self.begin("build", &job.tag, &revision).await?;
             self.stall(&job.tag).await;
             building.is_done = true;
+            if let Origin::Archive(archive) = &job.origin {
+                let root = tempfile::tempdir().unwrap();
+                unpack(archive, &job.config, root.path(), &log).map_err(Failure::Refused)?;
+            }
             match self.fault(&job.tag) {
                 Some(Fault::Build(reason)) => Err(Failure::Refused((*reason).to_owned())),
                 _ => {

@@ -50,7 +50,7 @@ fn images_have_the_digests_of_the_file() {
             assert_eq!(services.iter().all(|image| file.contains(image)), locked, "{file}");
             assert_eq!(file.contains("sha256:ccc"), locked, "{file}");
         }
-        let plan = run("plan");
+        let plan = run("plan --json");
         assert_eq!(plan.contains(&format!("\"redis:6\": \"redis:6@{}\"", digest('c'))), locked, "{plan}");
     }
 }

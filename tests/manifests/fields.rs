@@ -1,6 +1,7 @@
 //! Every field of the resources has its place.
 
 use agentcli::api::wire::{Object, ResourceSpec};
+use agentcli::compiler::server::HEALTHCHECK;
 use agentcli::kubernetes::{self, Request};
 use indexmap::IndexMap;
 use proptest::prelude::*;
@@ -201,6 +202,7 @@ fn request(namespace: &str, resources: ResourceSpec) -> Request<'static> {
         images: Default::default(),
         executor_image: Some("b".to_owned()),
         server: Default::default(),
+        healthcheck: HEALTHCHECK,
         resources,
         references: Vec::new(),
         variables: IndexMap::new(),

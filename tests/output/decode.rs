@@ -2,9 +2,6 @@
 //! line_parsers.go) and `frontend/dockerfile/shell/lex.go` of moby/buildkit, word for word, but stricter: an
 //! expansion, a here-document or a parser directive in a generated file is a failure.
 
-use agentcli::compiler::back::plan::{Action, Command, Mount, Step};
-use serde_json::Value;
-
 /// One instruction, with its line continuations resolved.
 #[derive(Debug, PartialEq)]
 pub(super) struct Instruction {
@@ -143,7 +140,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// What a word is once quotes are removed and variables are expanded, of which there must be none.
-fn expanded(word: &str) -> Decoded<String> {
+pub(super) fn expanded(word: &str) -> Decoded<String> {
     let mut out = String::new();
     let mut quote = None;
     let mut letters = word.chars().peekable();
@@ -193,43 +190,7 @@ fn is_here_document(source: &str) -> bool {
     rest.strip_prefix("<<").is_some_and(|name| !name.contains('<'))
 }
 
-/// Compares a step with the instruction that was made of it.
-pub(super) fn compare(step: &Step, read: &Instruction) -> Decoded<()> {
-    match &step.action {
-        Action::Copy { from, sources, target } => {
-            let flags: Vec<String> = from.iter().map(|stage| format!("--from={stage}")).collect();
-            same(&read.flags, &flags)?;
-            let (read, into) = copied(&read.rest)?;
-            // `./` in front of a name that would mean something else changes nothing.
-            let plain = |path: &String| path.trim_start_matches("./").to_owned();
-            let plain = |paths: &[String]| paths.iter().map(plain).collect::<Vec<_>>();
-            same(&(plain(&read), &into), &(plain(sources), target))
-        }
-        Action::Env { variables } => {
-            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let wanted: Vec<(String, String)> =
-                variables.iter().map(|(name, value)| (name.clone(), text(value))).collect();
-            same(&environment(&read.rest)?, &wanted)
-        }
-        Action::From { image, stage } => {
-            let stage = stage.as_ref().map(|stage| format!(" AS {stage}")).unwrap_or_default();
-            let one_word = image.split_whitespace().count() == 1 && !image.contains('$');
-            same(&(one_word, &read.rest), &(true, &format!("{image}{stage}")))
-        }
-        Action::Lines { .. } => Ok(()),
-        Action::Run { mounts, commands } => {
-            same(&read.flags, &mounts.iter().map(mount).collect())?;
-            ran(&script(&read.rest)?, commands)
-        }
-        Action::Workdir { path } => same(&expanded(&read.rest)?, path),
-    }
-}
-
-fn same<T: PartialEq + std::fmt::Debug>(actual: &T, expected: &T) -> Decoded<()> {
-    if actual == expected { Ok(()) } else { Err(format!("read {actual:?}\nplan {expected:?}")) }
-}
-
-fn copied(rest: &str) -> Decoded<(Vec<String>, String)> {
+pub(super) fn copied(rest: &str) -> Decoded<(Vec<String>, String)> {
     let words = json(rest).unwrap_or_else(|| rest.split_whitespace().map(str::to_owned).collect());
     let words = words.iter().map(|word| expanded(word)).collect::<Decoded<Vec<_>>>()?;
     let (target, patterns) = words.split_last().ok_or("COPY of nothing")?;
@@ -240,108 +201,10 @@ fn copied(rest: &str) -> Decoded<(Vec<String>, String)> {
     Ok((sources, target.clone()))
 }
 
-fn environment(rest: &str) -> Decoded<Vec<(String, String)>> {
+pub(super) fn environment(rest: &str) -> Decoded<Vec<(String, String)>> {
     let pairs = words(rest).into_iter().map(|word| {
         let (name, value) = word.split_once('=').ok_or(format!("no `=` in {word:?}"))?;
         Ok((name.to_owned(), expanded(value)?))
     });
     pairs.collect()
-}
-
-fn mount(mount: &Mount) -> String {
-    match mount {
-        Mount::Bind { from, source, target, is_writable } => {
-            let mode = if *is_writable { ",rw" } else { "" };
-            format!("--mount=type=bind,from={from},source={source},target={target}{mode}")
-        }
-        Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
-        Mount::Secret { id, target } => format!("--mount=type=secret,id={id},target={target}"),
-    }
-}
-
-/// What the shell is given.
-fn script(rest: &str) -> Decoded<String> {
-    match json(rest) {
-        None => Ok(rest.to_owned()),
-        Some(words) => match words.as_slice() {
-            [shell, option, script] if shell == "/bin/sh" && option == "-c" => Ok(script.clone()),
-            other => Err(format!("not a shell: {other:?}")),
-        },
-    }
-}
-
-fn ran(script: &str, commands: &[Command]) -> Decoded<()> {
-    if let [Command::Shell(line)] = commands {
-        return same(&script, &line.as_str());
-    }
-    // A command may name a written file, whose path is syntax of the shell where it is written.
-    let without_files = |text: String| {
-        commands.iter().fold(text, |text, command| match command {
-            Command::Write { file, .. } => text.replace(file, FILE),
-            _ => text,
-        })
-    };
-    let wanted = commands.iter().map(command_words).collect::<Vec<_>>().join(&["&&".to_owned()][..]);
-    let wanted: Vec<String> = wanted.into_iter().map(without_files).collect();
-    // Shell commands are syntax of the shell, too.
-    let script = commands.iter().fold(script.to_owned(), |script, command| match command {
-        Command::Shell(line) | Command::Unless { check: line, .. } => script.replace(line, SHELL),
-        Command::Write { .. } | Command::Words { .. } => script,
-    });
-    let script = without_files(script);
-    let read: Vec<String> = shlex::Shlex::new(&script).collect();
-    same(&read, &wanted)?;
-    let bare = outside_quotes(&script)?;
-    let has_write = commands.iter().any(|command| matches!(command, Command::Write { .. }));
-    let has_unless = commands.iter().any(|command| matches!(command, Command::Unless { .. }));
-    let is_plain = |c: char| {
-        c.is_ascii_alphanumeric()
-            || " _./@+-:=,%&".contains(c)
-            || has_write && c == '>'
-            || has_unless && "(|)".contains(c)
-    };
-    if bare.chars().all(is_plain) { Ok(()) } else { Err(format!("syntax of the shell in {bare:?}")) }
-}
-
-/// Stands for a shell command.
-const SHELL: &str = "shell-command";
-
-/// Stands for the path of a written file.
-const FILE: &str = "written-file";
-
-fn command_words(command: &Command) -> Vec<String> {
-    match command {
-        Command::Shell(_) => vec![SHELL.to_owned()],
-        Command::Unless { commands, .. } => {
-            let mut words =
-                commands.iter().map(command_words).collect::<Vec<_>>().join(&["&&".to_owned()][..]);
-            words[0].insert(0, '(');
-            words.last_mut().unwrap().push_str("))");
-            [&[format!("({SHELL}"), "||".to_owned()], &words[..]].concat()
-        }
-        Command::Write { lines, .. } => {
-            let [start, end] = [["printf", r"%s\n"], [">", FILE]].map(|words| words.map(str::to_owned));
-            [&start[..], lines, &end[..]].concat()
-        }
-        Command::Words { variables, words } => {
-            let variables = variables.iter().map(|(name, value)| format!("{name}={value}"));
-            variables.chain(words.iter().cloned()).collect()
-        }
-    }
-}
-
-/// What of a script is neither in single quotes nor an escaped single quote.
-fn outside_quotes(script: &str) -> Decoded<String> {
-    let mut out = String::new();
-    let mut rest = script;
-    while let Some(at) = rest.find(['\'', '\\']) {
-        out.push_str(&rest[..at]);
-        if let Some(behind) = rest[at..].strip_prefix("\\'") {
-            rest = behind;
-        } else {
-            let quoted = rest[at..].strip_prefix('\'').ok_or(format!("an escape in {script:?}"))?;
-            rest = quoted.split_once('\'').ok_or(format!("a quote that is not closed in {script:?}"))?.1;
-        }
-    }
-    Ok(out + rest)
 }

@@ -45,7 +45,7 @@ pub(super) fn load(directory: &Path, config: &Path) -> (Project, Analysis) {
 pub(crate) fn plan(directory: &Path, config: &Path) -> Plan {
     let (project, analysis) = load(directory, config);
     assert!(analysis.is_usable(), "{}: {:#?}", directory.display(), analysis.diagnostics);
-    lower(&analysis.config, analysis.packages.as_ref(), &project.files, "agent.json", &Options::default())
+    lower(&analysis.config, &project.files, "agent.json", &Options::default())
 }
 
 /// Everything that is made of a case: file name and text.
@@ -133,6 +133,7 @@ fn neither_the_checkout_nor_line_endings_make_a_difference() {
         let other = temporary.path().join("and another: it's $HERE").join("deeper").join(name(&case) + " 2");
         copy_changed(&case, &one, &|bytes| bytes);
         copy_changed(&case, &other, &crlf);
+        [&one, &other].iter().for_each(|copy| fs::create_dir(copy.join(".git")).unwrap());
         assert_eq!(outputs(&one, &config), outputs(&case, &config));
         assert_eq!(outputs(&other, &config), outputs(&case, &config));
     }

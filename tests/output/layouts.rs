@@ -1,10 +1,9 @@
 //! Layouts of Python packages: the files of their skeletons, or why they have none.
 
-use agentcli::compiler::back::lower::lower;
-use agentcli::compiler::back::plan::{Action, Command, Plan};
-use agentcli::compiler::files::MemoryFiles;
+use agentcli::compiler::back::plan::Plan;
 use agentcli::compiler::tree::Tree;
-use agentcli::compiler::{Options, analyze};
+
+use super::lowering::{facts, plan};
 
 const FLIT: &str = "[build-system]\nrequires = ['flit_core']\nbuild-backend = 'flit_core.buildapi'\n";
 const HATCH: &str = "[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n";
@@ -21,52 +20,25 @@ fn plan_of(files: &[(&str, &str)]) -> Plan {
 }
 
 fn plan_with(members: &str, files: &[(&str, &str)]) -> Plan {
-    let config = format!(r#"{{{members}, "graphs": {{"agent": "./demo/graph.py:graph"}}}}"#);
     let package = [("demo/__init__.py", ""), ("demo/graph.py", "graph = object()")];
-    let files = Tree::new(MemoryFiles::new(package.into_iter().chain(files.iter().copied())));
-    let analysis = analyze("agent.json", &config, &files);
-    assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
-    lower(&analysis.config, analysis.packages.as_ref(), &files, "agent.json", &Options::default())
+    let files: Vec<_> = package.into_iter().chain(files.iter().copied()).collect();
+    plan(&format!(r#"{members}, "graphs": {{"agent": "./demo/graph.py:graph"}}"#), &files)
 }
 
-/// The files that are copied and touched, and the directories that are made without any, before the source is there;
-/// without the project's own package.
+/// The files that are there before the source, without the manifest and the project's own package.
 fn skeleton(plan: &Plan) -> Vec<String> {
-    let mut found = Vec::new();
-    for step in &plan.steps {
-        match &step.action {
-            Action::Copy { sources, .. } if sources != &["."] => found.extend(sources.iter().cloned()),
-            Action::Run { commands, .. } => {
-                let named = |program: &str| -> Vec<String> {
-                    let words = commands.iter().filter_map(|command| match command {
-                        Command::Words { words, .. } if words[0] == program => Some(words),
-                        _ => None,
-                    });
-                    let paths = words.flatten().filter_map(|it| it.strip_prefix("/deps/app/"));
-                    paths.map(str::to_owned).collect()
-                };
-                let touched = named("touch");
-                let is_empty = |it: &String| !touched.iter().any(|file| file.starts_with(&format!("{it}/")));
-                found.extend(named("mkdir").iter().filter(|it| is_empty(it)).map(|it| format!("{it}/")));
-                found.extend(touched);
-            }
-            _ => {}
-        }
-    }
-    found.retain(|file| file != "demo/__init__.py" && file != "pyproject.toml" && file != "setup.py");
+    let python = plan.image.python.as_ref().unwrap();
+    let mut found = [&python.manifests[..], &python.placeholders].concat();
+    found.retain(|file| !["demo/__init__.py", "pyproject.toml", "setup.py"].contains(&file.as_str()));
+    found.sort();
     found
 }
 
+/// The installations, before the source is there and after it.
 fn installations(plan: &Plan) -> Vec<String> {
-    let commands = plan.steps.iter().filter_map(|step| match &step.action {
-        Action::Run { commands, .. } => Some(commands),
-        _ => None,
-    });
-    let words = commands.flatten().filter_map(|command| match command {
-        Command::Words { words, .. } => Some(words.join(" ")).filter(|it| it.starts_with("uv pip install ")),
-        _ => None,
-    });
-    words.collect()
+    let text = facts(plan);
+    let lines = text.lines().filter(|line| line.starts_with("install") || *line == "source");
+    lines.map(str::to_owned).collect()
 }
 
 /// The manifest, more files, and what of them is in the skeleton.
@@ -79,6 +51,7 @@ fn files_of_skeletons() {
     let poetry = |settings: &str| format!("{POETRY}[tool.poetry]\nname = 'demo'\nversion = '1'\n{settings}");
     let licences =
         |backend: &str| format!("{backend}{PROJECT}license-files = ['LICEN[CS]E*', 'docs/*.md']\n");
+    let everything = format!("{HATCH}{PROJECT}[tool.hatch.build.targets.wheel]\nbypass-selection = true\n");
     let mut layouts: Vec<Layout<'_>> = Vec::new();
     for backend in [FLIT, HATCH, PDM, POETRY, SETUPTOOLS, UV] {
         layouts.push((licences(backend), &["LICENSE", "NOTICE", "docs/a.md"], &["LICENSE", "docs/a.md"]));
@@ -88,11 +61,11 @@ fn files_of_skeletons() {
         (poetry("packages = [{include = 'demo/graph.py'}]\n"), &[], &["demo/graph.py"]),
         (poetry("packages = [{include = 'prompts', from = 'data'}]\n"), &["data/prompts/x.txt"], &["data/prompts/x.txt"]),
         // An environment is one by what it holds, and not by its name.
-        (format!("{HATCH}{PROJECT}"), &["env/__init__.py", "venv/pyvenv.cfg", "venv/a.py"], &["env/__init__.py"]),
-        (format!("{HATCH}{PROJECT}"), &["dist/a.py", "lib/dist/__init__.py"], &["lib/dist/__init__.py"]),
-        (format!("{HATCH}{PROJECT}"), &["a/b/c/d/e/f/g/h/i/j/__init__.py"], &["a/b/c/d/e/f/g/h/i/j/__init__.py"]),
+        (everything.clone(), &["env/__init__.py", "venv/pyvenv.cfg", "venv/a.py"], &["env/__init__.py"]),
+        (everything.clone(), &["dist/a.py", "lib/dist/__init__.py"], &["lib/dist/__init__.py"]),
+        (everything.clone(), &["a/b/c/d/e/f/g/h/i/j/__init__.py"], &["a/b/c/d/e/f/g/h/i/j/__init__.py"]),
         // One module represents a directory, except where each can be a package of its own.
-        (format!("{HATCH}{PROJECT}"), &["one.py", "src/two.py", "src/three.py", "lib/b.py", "lib/a.py"],
+        (everything.clone(), &["one.py", "src/two.py", "src/three.py", "lib/b.py", "lib/a.py"],
             &["lib/a.py", "one.py", "src/three.py", "src/two.py"]),
         (format!("{HATCH}{PROJECT}[tool.hatch.build.targets.wheel]\npackages = ['src/dist']\n"), &["src/dist/a.py"], &["src/dist/a.py"]),
         (format!("{HATCH}{PROJECT}[tool.hatch.build]\ninclude = ['lib/b.py']\n"), &["lib/a.py", "lib/b.py"], &["lib/a.py", "lib/b.py"]),
@@ -111,15 +84,17 @@ fn files_of_skeletons() {
         (format!("{SETUPTOOLS}[project]\nname = 'demo'\nversion = '1'\ndynamic = ['dependencies', 'optional-dependencies']\n[tool.setuptools.dynamic]\ndependencies = {{file = ['a.txt', 'absent.txt']}}\noptional-dependencies.dev = {{file = 'b.txt'}}\n"),
             &["a.txt", "b.txt"], &["a.txt", "b.txt"]),
     ]);
+    let mut wrong = Vec::new();
     for (manifest, more, expected) in layouts {
         let files: Vec<_> =
             more.iter().map(|file| (*file, "")).chain([("pyproject.toml", manifest.as_str())]).collect();
         let plan = plan_of(&files);
         assert!(plan.notes.is_empty(), "{manifest}: {:?}", plan.notes);
-        let mut found = skeleton(&plan);
-        found.sort();
-        assert_eq!(found, expected, "{manifest}");
+        if skeleton(&plan) != expected {
+            wrong.push(format!("{manifest}: {:?}, not {expected:?}", skeleton(&plan)));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let setup = "from setuptools import setup\nsetup(name='demo', packages=['demo', 'texts'], package_dir={'texts': 'x'})\n";
     let plan = plan_of(&[("setup.py", setup), ("x/a.txt", "")]);
     assert!(plan.notes.is_empty() && skeleton(&plan) == ["x/a.txt"], "{:?}", skeleton(&plan));
@@ -232,8 +207,7 @@ fn uv_settings_apply_before_the_source_is_there() {
     let manifest =
         |settings: &str| format!("{SETUPTOOLS}{PROJECT}dependencies = ['internal>=1']\n{settings}");
     let index = "[[tool.uv.index]]\nurl = 'https://packages.example/simple'\n";
-    let there = "--directory /deps/app -c /api/constraints.txt";
-    let app = "uv pip install --system -c /api/constraints.txt";
+    let named = r#""dependencies": [".", "named"]"#;
     for (settings, more) in [
         (index, None),
         ("[tool.uv]\noverride-dependencies = ['internal==2']\n", None),
@@ -241,64 +215,30 @@ fn uv_settings_apply_before_the_source_is_there() {
     ] {
         let text = manifest(settings);
         let files: Vec<_> = [("pyproject.toml", text.as_str())].into_iter().chain(more).collect();
-        let plan = plan_with(r#""dependencies": [".", "named"]"#, &files);
-        let alone = "uv pip install --system --directory /deps/app --no-deps";
-        let expected = [
-            format!("{alone} -e /deps/app"),
-            format!("uv pip install --system {there} named internal>=1"),
-            format!("{alone} -r /run/agentcli/packages/1.txt"),
-        ];
-        assert_eq!(installations(&plan), expected, "{settings}");
+        let plan = plan_with(named, &files);
+        assert_eq!(installations(&plan), ["install -e . named", "source"], "{settings}");
         assert!(plan.notes.is_empty(), "{:?}", plan.notes);
-        let copied = |step: &agentcli::compiler::back::plan::Step| matches!(&step.action, Action::Copy { sources, .. } if sources[0] == "pyproject.toml");
-        let installed = |step: &agentcli::compiler::back::plan::Step| step.why == "requirements";
-        let is_image = |step: &agentcli::compiler::back::plan::Step| {
-            matches!(&step.action, Action::From { stage: None, .. })
-        };
-        let image = &plan.steps[plan.steps.iter().position(is_image).unwrap()..];
-        assert!(image.iter().position(copied) < image.iter().position(installed), "{settings}");
-        assert_eq!(image.iter().filter(|step| copied(step)).count(), 1, "{settings}");
-        if let Some((file, _)) = more {
-            assert!(skeleton(&plan).contains(&file.to_owned()), "{settings}");
-        }
+        assert_eq!(skeleton(&plan), more.map(|(file, _)| file).into_iter().collect::<Vec<_>>(), "{settings}");
     }
-    // Each package has its own, and none of them is asked for its neighbour before that is there.
+    // Each package has its own.
     let lib =
         format!("{SETUPTOOLS}[project]\nname = 'lib'\nversion = '1'\ndependencies = ['private']\n{index}");
     let project = format!("{SETUPTOOLS}{PROJECT}dependencies = ['lib', 'httpx']\n");
-    let plan = plan_with(
-        r#""dependencies": [".", "./lib"]"#,
-        &[("pyproject.toml", &project), ("lib/pyproject.toml", &lib)],
-    );
-    let lib = "uv pip install --system --directory /deps/app/lib";
-    let expected = [
-        format!("{lib} --no-deps -e /deps/app/lib"),
-        "uv pip install --system --no-deps -e /deps/app".to_owned(),
-        format!("{lib} -c /api/constraints.txt private"),
-        format!("{app} httpx"),
-        format!("{lib} --no-deps -r /run/agentcli/packages/2.txt"),
-        "uv pip install --system --no-deps -r /run/agentcli/packages/1.txt".to_owned(),
-    ];
-    assert_eq!(installations(&plan), expected);
+    let files = [("pyproject.toml", project.as_str()), ("lib/pyproject.toml", &lib)];
+    let plan = plan_with(r#""dependencies": [".", "./lib"]"#, &files);
+    assert_eq!(installations(&plan), ["install in lib: -e .", "install -e .", "source"]);
     // Those of the project count where the rest of it is no dependency.
-    let plan = plan_with(
-        r#""dependencies": ["./demo", "./lib"]"#,
-        &[("uv.toml", "offline = false\n"), ("lib/setup.py", "")],
-    );
+    let files = [("uv.toml", "offline = false\n"), ("lib/setup.py", "")];
+    let plan = plan_with(r#""dependencies": ["./demo", "./lib"]"#, &files);
     assert_eq!(plan.context.include, ["demo", "lib", "uv.toml"]);
     // A place in the source is not there yet.
     let text = manifest("[tool.uv]\nfind-links = ['./wheels']\n");
-    let plan = plan_with(r#""dependencies": [".", "named"]"#, &[("pyproject.toml", &text)]);
-    let expected = [
-        "uv pip install --system -c /api/constraints.txt named".to_owned(),
-        format!("uv pip install --system {there} -e /deps/app"),
-    ];
-    assert_eq!(installations(&plan), expected);
-    assert_eq!(plan.notes.len(), 2, "{:?}", plan.notes);
+    let plan = plan_with(named, &[("pyproject.toml", &text)]);
+    assert_eq!(installations(&plan), ["source", "install -e . named"]);
     // pip knows nothing of them.
-    let pip = plan_with(
-        r#""dependencies": ["."], "pip_installer": "pip""#,
-        &[("pyproject.toml", &manifest(index))],
+    let plan = plan_with(
+        r#""dependencies": ["./demo", "./lib"], "pip_installer": "pip""#,
+        &[("lib/pyproject.toml", &lib)],
     );
-    assert!(!format!("{:?}", pip.steps).contains("--directory"));
+    assert_eq!(installations(&plan), ["install -e ./lib", "source"]);
 }

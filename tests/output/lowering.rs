@@ -8,7 +8,7 @@ use std::rc::Rc;
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
 use agentcli::compiler::back::emit::heading::MARK;
 use agentcli::compiler::back::lower::lower;
-use agentcli::compiler::back::plan::{Action, Plan};
+use agentcli::compiler::back::plan::{Install, Installer, Node, NodeInstall, Plan};
 use agentcli::compiler::files::{Entry, FileKind, Files, MemoryFiles};
 use agentcli::compiler::manifests::dockerignore::Ignore;
 use agentcli::compiler::server::product::MEMORY;
@@ -61,7 +61,7 @@ pub(super) fn plan_with(config: &str, files: &Tree, options: &Options) -> Plan {
     let config = format!("{{{config}}}");
     let analysis = analyze("agent.json", &config, files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
-    let plan = lower(&analysis.config, analysis.packages.as_ref(), files, "agent.json", options);
+    let plan = lower(&analysis.config, files, "agent.json", options);
     properties::check(&plan).unwrap();
     plan
 }
@@ -87,26 +87,63 @@ fn javascript(members: &str, files: &[(&str, &str)]) -> Plan {
     plan(&format!("{JS_GRAPHS}{members}"), &files)
 }
 
-/// The Dockerfile on one line, without the wraps.
-pub(super) fn text(plan: &Plan) -> String {
-    dockerfile(plan).replace(" \\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ")
+/// The facts of an image in words, one a line, in the order in which they are built.
+pub(super) fn facts(plan: &Plan) -> String {
+    let image = &plan.image;
+    let mut lines = vec![format!("image {}", plan.server.image)];
+    lines.extend(image.secret_files.iter().map(|file| format!("secret {file}")));
+    lines.extend(image.lines.iter().map(|line| format!("line {line}")));
+    if let Some(python) = &image.python {
+        lines.extend(python.manifests.iter().map(|file| format!("copy {file}")));
+        lines.extend(python.placeholders.iter().map(|file| format!("touch {file}")));
+        lines.extend(python.locks.iter().map(|lock| format!("lock {} {:?}", lock.file, lock.format)));
+        lines.extend(python.installs.iter().map(|it| format!("install{}", words(it))));
+        lines.extend(python.import_path.iter().map(|it| format!("path {it}")));
+        lines.push(format!(
+            "without {}{}",
+            python.removed_tools.join(" "),
+            if python.removes_uv { " uv" } else { "" }
+        ));
+    }
+    let node = image.node.clone().unwrap_or_default();
+    let npm = |it: &NodeInstall| format!("npm {}: {}", it.directory, it.command);
+    let early = node.install.iter().filter(|it| !it.late);
+    lines.extend(early.clone().flat_map(|it| &it.manifests).map(|file| format!("copy {file}")));
+    lines.extend(early.map(npm));
+    lines.push("source".to_owned());
+    lines.extend(image.python.iter().flat_map(|it| &it.late).map(|it| format!("install{}", words(it))));
+    lines.extend(node.install.iter().filter(|it| it.late).map(npm));
+    let Node { install_command, build_command, .. } = node;
+    lines.extend(install_command.map(|it| format!("npm {}: {}", it.directory, it.command)));
+    lines.extend(build_command.map(|command| format!("npm {}: {command}", plan.server.directory)));
+    lines.join("\n") + "\n"
+}
+
+fn words(install: &Install) -> String {
+    let Install { directory, packages, files, requirements, alone, without_sources } = install;
+    let part =
+        |option: &str, all: &[String]| all.iter().map(|it| format!(" {option}{it}")).collect::<String>();
+    let directory = directory.iter().map(|directory| format!(" in {directory}:")).collect::<String>();
+    let options = [(*alone, " alone"), (*without_sources, " without sources")];
+    let options: String = options.iter().filter(|(is_set, _)| *is_set).map(|(_, word)| *word).collect();
+    format!("{directory}{options}{}{}{}", part("-r ", files), part("-e ", packages), part("", requirements))
 }
 
 #[track_caller]
 pub(super) fn has(plan: &Plan, wanted: &str) {
-    assert!(text(plan).contains(wanted), "no {wanted:?} in\n{}", dockerfile(plan));
+    assert!(facts(plan).contains(wanted), "no {wanted:?} in\n{}", facts(plan));
 }
 
 #[track_caller]
 pub(super) fn has_not(plan: &Plan, unwanted: &str) {
-    assert!(!text(plan).contains(unwanted), "{unwanted:?} in\n{}", dockerfile(plan));
+    assert!(!facts(plan).contains(unwanted), "{unwanted:?} in\n{}", facts(plan));
 }
 
 /// Whether `one` stands before `other`.
 #[track_caller]
 pub(super) fn in_order(plan: &Plan, one: &str, other: &str) {
-    let text = text(plan);
-    let at = |wanted: &str| text.find(wanted).unwrap_or_else(|| panic!("no {wanted:?} in {text}"));
+    let text = facts(plan);
+    let at = |wanted: &str| text.find(wanted).unwrap_or_else(|| panic!("no {wanted:?} in\n{text}"));
     assert!(at(one) < at(other), "{one:?} behind {other:?} in\n{text}");
 }
 
@@ -134,7 +171,7 @@ fn image_tags() {
     ] {
         let plan = python(config, &[]);
         assert_eq!(plan.server.image, image);
-        has(&plan, &format!("FROM {image}\n").replace('\n', " "));
+        has(&plan, &format!("image {image}\n"));
     }
     assert_eq!(javascript(r#", "node_version": 22"#, &[]).server.image, "langchain/langgraphjs-api:22");
     // The versions in an image whose tag is given are not known.
@@ -154,24 +191,18 @@ fn image_tags() {
 
 #[test]
 fn installers() {
-    for (members, wanted, unwanted) in [
-        ("", "uv pip install --system -c /api/constraints.txt", "python3 -m pip"),
-        (r#", "pip_installer": "auto""#, "uv pip install", "python3 -m pip"),
-        (r#", "pip_installer": "uv""#, "uv pip install", "python3 -m pip"),
-        (
-            r#", "pip_installer": "pip""#,
-            "python3 -m pip install --no-compile -c /api/constraints.txt",
-            "uv pip install",
-        ),
-        (
-            r#", "pip_config_file": "./pip.conf""#,
-            "PIP_CONFIG_FILE=/run/agentcli/pip.conf python3 -m pip",
-            "uv pip install",
-        ),
+    for (members, expected) in [
+        ("", Installer::Uv),
+        (r#", "pip_installer": "auto""#, Installer::Uv),
+        (r#", "pip_installer": "uv""#, Installer::Uv),
+        (r#", "pip_installer": "pip""#, Installer::Pip),
+        (r#", "pip_config_file": "./pip.conf""#, Installer::Pip),
     ] {
         let plan = python(members, &[("pip.conf", "")]);
-        has(&plan, wanted);
-        has_not(&plan, unwanted);
+        assert_eq!(plan.image.python.as_ref().unwrap().installer, expected, "{members}");
+        let words = ["uv pip install", "python3 -m pip install"];
+        let has = words.map(|words| dockerfile(&plan).contains(words));
+        assert_eq!(has, [expected == Installer::Uv, expected == Installer::Pip], "{members}");
     }
 }
 
@@ -187,10 +218,9 @@ fn requirements_on_local_packages_are_not_asked_for() {
         ("libs/other/setup.cfg", other),
     ];
     let plan = plan(&format!(r#""dependencies": [".", "./libs/one", "./libs/other"], {GRAPHS}"#), &files);
-    has(&plan, "install --system -c /api/constraints.txt httpx &&");
     // One package needs its source, so all wait for it.
-    let packages = "-e /deps/app -e /deps/app/libs/one -e /deps/app/libs/other";
-    in_order(&plan, "COPY . /deps/app/", &format!("-c /api/constraints.txt {packages} &&"));
+    let packages = "-e . -e libs/one -e libs/other";
+    in_order(&plan, "source", packages);
     assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
 }
 
@@ -205,8 +235,7 @@ fn extras_of_local_packages() {
     );
     let files = [PYTHON, ("pyproject.toml", app.as_str()), ("lib/pyproject.toml", &lib)];
     let plan = plan(&format!(r#""dependencies": [".", "./lib"], {GRAPHS}"#), &files);
-    in_order(&plan, "-c /api/constraints.txt rich httpx", "COPY . /deps/app/");
-    in_order(&plan, "COPY . /deps/app/", "--no-deps -e /deps/app -e /deps/app/lib &&");
+    in_order(&plan, "source", "install -e . -e ./lib\n");
 }
 
 /// Their requirements are there before, and just the installer is left to be removed.
@@ -215,19 +244,15 @@ fn packages_that_need_their_source() {
     let package = |name: &str, needs: &str, more: &str| {
         format!("{SETUPTOOLS}[project]\nname = '{name}'\nversion = '1'\ndependencies = [{needs}]\n{more}")
     };
-    let a = package("a", "'b', 'httpx'", "");
+    let a = package("a", "'httpx'", "");
     let b = package("b", "'numpy'", "[[tool.setuptools.ext-modules]]\nname = 'c._c'\nsources = ['c.c']\n");
     let files =
         [PYTHON, ("a/pyproject.toml", a.as_str()), ("b/pyproject.toml", &b), ("requirements.txt", "")];
     let entries = format!(r#""dependencies": [".", "./a", "./b"], {GRAPHS}"#);
     let plan = plan(&entries, &files);
-    has(&plan, "-c /api/constraints.txt httpx numpy ");
-    let installed = "--system --no-deps -e /deps/app/a -e /deps/app/b && find /usr ";
-    in_order(&plan, "COPY . /deps/app/", installed);
-    in_order(&plan, "(uv pip uninstall --system pip", "COPY . /deps/app/");
-    let pip = format!(r#"{entries}, "pip_installer": "pip""#);
-    in_order(&self::plan(&pip, &files), "COPY . /deps/app/", "(uv pip uninstall --system --no-cache pip");
-    has_not(&plan, "touch /deps/app");
+    has(&plan, "install -r requirements.txt -r a/pyproject.toml -r b/pyproject.toml\n");
+    in_order(&plan, "source", "install -e ./a -e ./b\n");
+    has_not(&plan, "touch");
     let notes: Vec<(&str, &str)> =
         plan.notes.iter().map(|note| (note.key.as_str(), note.message.as_str())).collect();
     let expected = "each edit of the source installs `b` again: \
@@ -247,8 +272,8 @@ fn skeletons_have_no_placeholders_for_ignored_code() {
         (".dockerignore", "hidden\n*.md\n"),
     ];
     let plan = plan(&format!(r#""dependencies": ["."], {GRAPHS}"#), &files);
-    has(&plan, "/README.md");
-    has(&plan, "/pkg/__init__.py");
+    has(&plan, "touch README.md");
+    has(&plan, "touch pkg/__init__.py");
     has_not(&plan, "hidden/__init__.py");
 }
 
@@ -258,31 +283,28 @@ fn old_flit_metadata() {
     let manifest = "[build-system]\nrequires = ['flit_core']\nbuild-backend = 'flit_core.buildapi'\n\
                     [tool.flit.metadata]\nmodule = 'agent'\nauthor = 'x'\nrequires = ['httpx']\n";
     let plan = python("", &[("pyproject.toml", manifest)]);
-    has(&plan, "-c /api/constraints.txt httpx &&");
-    in_order(&plan, "COPY . /deps/app/", "--no-deps -e /deps/app &&");
+    in_order(&plan, "source", "install -e .");
     assert!(plan.notes[0].message.ends_with("Flit reads its version from its code"), "{:?}", plan.notes);
 }
 
-/// Wherever they can be replaced, and nowhere else.
+/// Where a requirement or the user's lines may replace them, and nowhere else.
 #[test]
 fn replaced_packages_of_the_server_are_restored() {
-    let restored = |members: &str, files: &[(&str, &str)], expected: usize, check: &str| {
-        let text = text(&python(members, files));
-        let restoration = format!(" ({check} || (mkdir -p /api/langgraph_api ");
-        assert_eq!(text.matches(&restoration).count(), expected, "{text}");
-        assert_eq!(text.matches("--no-deps -e /api))").count(), expected, "{text}");
-    };
-    let uv = "uv pip freeze --system | grep -qx -e '-e file:///api'";
-    let early = format!("{SETUPTOOLS}[project]\nname = 'a'\nversion = '1'\ndependencies = ['httpx']\n");
-    restored("", &[("pyproject.toml", &early)], 1, uv);
-    let pip = "python3 -m pip freeze | grep -qx -e '-e /api'";
-    restored(r#", "pip_installer": "pip""#, &[("pyproject.toml", &early)], 1, pip);
-    let nothing = early.replace("['httpx']", "[]");
-    restored("", &[("pyproject.toml", &nothing)], 0, uv);
-    restored(r#", "dockerfile_lines": ["RUN pip install httpx"]"#, &[("pyproject.toml", &nothing)], 1, uv);
-    // Local requirements are installed once more after the copy.
-    let late = [("pyproject.toml", early.as_str()), ("lib/a.whl", ""), ("requirements.txt", "./lib/a.whl")];
-    restored("", &late, 1, uv);
+    let manifest =
+        |needs: &str| format!("{SETUPTOOLS}[project]\nname = 'a'\nversion = '1'\ndependencies = [{needs}]\n");
+    for (members, needs, expected) in [
+        ("", "'httpx'", 0),
+        ("", "'langgraph-api'", 1),
+        ("", "'langgraph_runtime_inmem>=0.1'", 1),
+        (r#", "pip_installer": "pip""#, "'langgraph-api<1'", 1),
+        (r#", "dockerfile_lines": ["RUN pip install httpx"]"#, "'httpx'", 1),
+    ] {
+        let plan = python(members, &[("pyproject.toml", &manifest(needs))]);
+        assert_eq!(dockerfile(&plan).matches("--no-deps -e /api").count(), expected, "{}", dockerfile(&plan));
+    }
+    let files = [("requirements.txt", "-r more.txt"), ("more.txt", "langgraph-api==0.1\n")];
+    let plan = plan(&format!(r#""dependencies": ["."], {GRAPHS}"#), &[&files[..], &[PYTHON]].concat());
+    assert!(plan.image.python.unwrap().replaces_server);
 }
 
 /// In the image and for `dev`, whatever the directories are called.
@@ -298,8 +320,10 @@ fn the_import_path_has_the_order_of_the_dependencies() {
     ];
     let entries = r#"["./b", ".", "./it's/flat", "./a"]"#;
     let plan = plan(&format!(r#""dependencies": {entries}, {GRAPHS}"#), &files);
-    let write = r"&& printf '%s\n' /deps/app/b /deps/app '/deps/app/it'\''s' >";
-    has(&plan, write);
+    assert_eq!(
+        plan.image.python.as_ref().unwrap().import_path,
+        ["/deps/app/b", "/deps/app", "/deps/app/it's"]
+    );
     assert_eq!(plan.local.python.unwrap().path, ["b", ".", "it's"]);
 }
 
@@ -312,84 +336,40 @@ fn sources_of_uv() {
     };
     let paths = manifest("lib = { path = '../lib', editable = true }\n");
     let plan = python("", &[("pyproject.toml", &paths), ("../lib/setup.py", "")]);
-    has(&plan, "-e /deps/app/project -e /deps/app/lib --no-sources");
+    has(&plan, "install without sources -e ./project -e ./lib\n");
     // A package from another index is left to the installation of the local package, which knows where that is.
     let index = manifest(
         "Torch = [{ index = 'cpu', marker = 'os_name == \"posix\"' }]\nlib = { git = 'https://h/lib' }\n",
     );
     let plan = python("", &[("pyproject.toml", &index)]);
-    has(&plan, "-c /api/constraints.txt 'lib @ git+https://h/lib' httpx &&");
-    has(&plan, "-c /api/constraints.txt -r /run/agentcli/packages/1.txt &&");
-    has_not(&plan, "--no-sources");
+    has(&plan, "install -e .\n");
     assert!(plan.notes.is_empty());
     let dynamic = index.replace("version = '1'", "dynamic = ['version']");
     let plan = python("", &[("pyproject.toml", &dynamic)]);
-    in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app &&");
+    in_order(&plan, "source", "install -e .\n");
     // pip does not know of other indexes, and a note says so.
     let plan = python(r#", "pip_installer": "pip""#, &[("pyproject.toml", &index)]);
-    has(&plan, "'torch>=2' 'lib @ git+https://h/lib' httpx");
+    has(&plan, "lib @ git+https://h/lib");
     let note = "`torch` is taken from the default package index";
     assert!(plan.notes.iter().any(|it| it.message.contains(note)), "{:?}", plan.notes);
 }
 
 #[test]
-fn packages_are_built_in_a_stage() {
-    let manifest = format!("{SETUPTOOLS}[project]\nname = 'a'\nversion = '1'\n");
-    let files = [("pyproject.toml", manifest.as_str()), ("src/a/__init__.py", "")];
-    let staged = python("", &files);
-    in_order(&staged, "AS skeletons COPY pyproject.toml /deps/app/", "FROM skeletons AS packages");
-    in_order(&staged, "FROM skeletons AS packages", "--no-deps -e /deps/app &&");
-    in_order(&staged, "--no-deps -e /deps/app &&", "source=/deps/app,target=/deps/app,rw");
-    has(&staged, "--no-deps -r /run/agentcli/packages/1.txt");
-    let lines = python(r#", "dockerfile_lines": ["RUN true"]"#, &files);
-    assert_eq!(text(&lines).matches("RUN true").count(), 2);
-    // pip keeps none, and the stage would end at the lines. A name of a directory may need quotes that uv does not read.
-    for members in [r#", "pip_installer": "pip""#, r#", "dockerfile_lines": ["FROM other"]"#] {
-        let plan = python(members, &files);
-        has_not(&plan, "skeletons");
-        has(&plan, "touch /deps/app/src/a/__init__.py &&");
-    }
-    let files = [("a b/pyproject.toml", manifest.as_str()), ("a b/src/a/__init__.py", ""), PYTHON];
-    has_not(&plan(&format!(r#""dependencies": [".", "./a b"], {GRAPHS}"#), &files), "skeletons");
-}
-
-#[test]
 fn kept_package_tools() {
-    let removal = |members: &str| {
-        let plan = python(members, &[]);
-        let removes =
-            |step: &&agentcli::compiler::back::plan::Step| step.why.contains("package tools are removed");
-        let text = plan.steps.iter().find(removes).map(|step| serde_json::to_string(&step.action).unwrap());
-        text.unwrap_or_default()
-    };
-    let all = removal("");
-    assert_eq!(removal(r#", "keep_pkg_tools": false"#), all);
-    assert_eq!(removal(r#", "keep_pkg_tools": []"#), all);
-    assert!(all.contains("uninstall --system pip setuptools wheel") && all.contains("/usr/bin/uvx"));
-    assert_eq!(removal(r#", "keep_pkg_tools": true"#), "");
-    assert_eq!(removal(r#", "keep_pkg_tools": ["wheel", "pip", "setuptools"]"#), "");
-    // pipx, pip-compile and pip-audit are the user's.
-    assert!(all.contains(" /usr/local/bin/pip ") && !all.contains("bin/pip*"), "{all}");
-    let some = removal(r#", "keep_pkg_tools": ["pip"]"#);
-    assert!(
-        some.contains("uninstall --system setuptools wheel")
-            && !some.contains("bin/pip")
-            && !some.contains("uvx")
-    );
-    assert!(
-        some.contains("pkg_resources")
-            && !removal(r#", "keep_pkg_tools": ["setuptools"]"#).contains("pkg_resources")
-    );
-}
-
-#[test]
-fn the_source_comes_last() {
-    for plan in [
-        python("", &[]),
-        python("", &[("pyproject.toml", &format!("{SETUPTOOLS}[project]\nname = 'a'\nversion = '1'\n"))]),
+    for (kept, removed, removes_uv) in [
+        ("", "pip setuptools wheel", true),
+        (r#", "keep_pkg_tools": false"#, "pip setuptools wheel", true),
+        (r#", "keep_pkg_tools": []"#, "pip setuptools wheel", true),
+        (r#", "keep_pkg_tools": true"#, "", false),
+        (r#", "keep_pkg_tools": ["wheel", "pip", "setuptools"]"#, "", false),
+        (r#", "keep_pkg_tools": ["pip"]"#, "setuptools wheel", false),
     ] {
-        let copy = |step: &agentcli::compiler::back::plan::Step| matches!(&step.action, Action::Copy { sources, .. } if sources == &["."]);
-        assert!(plan.steps.last().is_some_and(copy), "{}", dockerfile(&plan));
+        let python = python(kept, &[]).image.python.unwrap();
+        assert_eq!(
+            (python.removed_tools.join(" "), python.removes_uv),
+            (removed.to_owned(), removes_uv),
+            "{kept}"
+        );
     }
 }
 
@@ -413,7 +393,7 @@ fn in_memory(members: &str) -> Plan {
     let analysis =
         analyze_for(&Options { server: &MEMORY, ..Options::default() }, "agent.json", &config, &files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
-    lower(&analysis.config, analysis.packages.as_ref(), &files, "agent.json", &Options::default())
+    lower(&analysis.config, &files, "agent.json", &Options::default())
 }
 
 #[test]
@@ -423,7 +403,7 @@ fn a_server_without_an_image_is_installed_first_and_runs_as_a_user() {
     let find = |part: &str| text.find(part).unwrap_or_else(|| panic!("no `{part}` in\n{text}"));
     assert!(find("FROM python:3.12-slim\n") < find("--require-hashes"));
     assert!(find("--require-hashes") < find("RUN true"));
-    assert!(find("COPY . /deps/app/") < find("USER 10001:10001"));
+    assert!(find("source") < find("USER 10001:10001"));
     assert_eq!(serde_json::to_value(&plan).unwrap()["server"]["name"], "memory");
 }
 
@@ -444,12 +424,13 @@ fn the_base_image_of_such_a_server_is_a_python_of_its_version_and_distribution()
 #[test]
 fn the_files_of_such_a_server_are_copied_at_once() {
     let mut plan = in_memory("");
-    for directory in ["Dockerfile.server", "deploy/Other.server"] {
-        plan.move_server_files(directory.to_owned());
+    for name in ["Dockerfile", "deploy/Other"] {
+        plan.move_generated_files(name);
+        let directory = format!("{name}.server");
         let text = dockerfile(&plan);
         assert!(text.contains(&format!("\nCOPY {directory}/ /api/\n")), "{text}");
         assert!(dockerignore(&plan).ends_with(&format!("\n!{directory}\n")));
-        let files: Vec<_> = plan.server_files().collect();
+        let files = plan.generated_files();
         for name in
             ["README.md", "constraints.txt", "healthcheck.py", "requirements.txt", "serve.py", "server.json"]
         {
@@ -457,5 +438,34 @@ fn the_files_of_such_a_server_are_copied_at_once() {
         }
         let sorted = files.is_sorted_by(|one, other| one.path < other.path);
         assert!(sorted && files[0].text.starts_with(MARK));
+    }
+}
+
+/// The server of a JavaScript project is the release that works with its graph library.
+#[test]
+fn such_a_server_runs_javascript_with_the_release_for_its_library() {
+    for (library, release) in [("1.4.18", "1.5.1"), ("1.1.0", "2.0.0"), ("0.2.40", "2.0.0")] {
+        let package = format!(r#"{{"dependencies": {{"@langchain/langgraph": "{library}"}}}}"#);
+        let files = Tree::new(MemoryFiles::new([TYPESCRIPT, ("package.json", &package)]));
+        let options = Options { server: &MEMORY, ..Options::default() };
+        let config = format!("{{{JS_GRAPHS}}}");
+        let analysis = analyze_for(&options, "agent.json", &config, &files);
+        assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
+        let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
+        let text = dockerfile(&plan);
+        assert!(
+            text.contains("FROM node:20-slim\n") && text.ends_with("CMD [\"node\",\"/api/serve.mjs\"]\n"),
+            "{text}"
+        );
+        assert!(!text.contains("build.mts"), "{text}");
+        assert_eq!(serde_json::to_value(&plan.server).unwrap()["release"], release, "{library}");
+        let lock = plan
+            .generated_files()
+            .into_iter()
+            .find(|file| file.path == "Dockerfile.server/package-lock.json");
+        let lock = lock.unwrap();
+        let lock: serde_json::Value = serde_json::from_str(&lock.text).unwrap();
+        let installed = &lock["packages"]["node_modules/@langchain/langgraph-api"]["version"];
+        assert_eq!(installed, release);
     }
 }

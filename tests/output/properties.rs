@@ -4,13 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
+use agentcli::compiler::back::emit::dockerfile::{dockerfile, shell_word};
 use agentcli::compiler::back::lower::lower;
-use agentcli::compiler::back::plan::{
-    Action, Command, ConfigFile, Context, Env, Mount, Plan, Server, Step, Variant,
-};
+use agentcli::compiler::back::plan::{Install, Plan, Python};
 use agentcli::compiler::files::MemoryFiles;
-use agentcli::compiler::server;
 use agentcli::compiler::tree::Tree;
 use agentcli::compiler::{Options, analyze};
 use parse_dockerfile::Instruction;
@@ -23,7 +20,7 @@ use super::decode;
 use super::goldens::{cases, config_of, load};
 use crate::harness::random_cases;
 
-/// Compares every step of `plan` with what two parsers find in its Dockerfile.
+/// Compares the facts of `plan` with what two parsers find in its Dockerfile.
 pub(crate) fn check(plan: &Plan) -> Result<(), String> {
     let text = dockerfile(plan);
     let fail = |error: String| format!("{error}\n{text}");
@@ -31,56 +28,32 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
     let parsed = parse_dockerfile::parse(&text).map_err(|error| fail(error.to_string()))?;
     let keywords: Vec<&str> = parsed.instructions.iter().map(|it| keyword(it, &text)).collect();
     let ours: Vec<&str> = read.iter().map(|it| it.keyword.as_str()).collect();
-    if keywords != ours
-        || parsed.parser_directives.syntax.is_some()
-        || parsed.parser_directives.escape.is_some()
-    {
+    let directives = &parsed.parser_directives;
+    if keywords != ours || directives.syntax.is_some() || directives.escape.is_some() {
         return Err(fail(format!("{keywords:?} against {ours:?}")));
     }
     for (instruction, read) in parsed.instructions.iter().zip(&read) {
         same_array(instruction, read, &text).map_err(fail)?;
     }
-    let mut read = read.iter();
-    for step in &plan.steps {
-        if let Action::Lines { lines } = &step.action {
-            let own = format!("FROM scratch\n{}\n", lines.join("\n"));
-            let own = decode::instructions(&own).map_err(fail)?;
-            for wanted in &own[1..] {
-                if read.next() != Some(wanted) {
-                    return Err(fail(format!("{wanted:?} is lost")));
-                }
-            }
-            continue;
-        }
-        let instruction = read.next().ok_or_else(|| fail(format!("{step:?} is lost")))?;
-        if instruction.keyword != word(&step.action) {
-            return Err(fail(format!("{step:?} became {instruction:?}")));
-        }
-        decode::compare(step, instruction).map_err(|error| fail(format!("{error}\nin {instruction:?}")))?;
-    }
-    match read.next() {
-        None => Ok(()),
-        Some(more) => Err(fail(format!("{more:?} comes from nowhere"))),
-    }
-}
-
-fn word(action: &Action) -> &'static str {
-    match action {
-        Action::Copy { .. } => "COPY",
-        Action::Env { .. } => "ENV",
-        Action::From { .. } => "FROM",
-        Action::Lines { .. } => "",
-        Action::Run { .. } => "RUN",
-        Action::Workdir { .. } => "WORKDIR",
-    }
+    let own = format!("FROM scratch\n{}\n", plan.image.lines.join("\n"));
+    let own = decode::instructions(&own).map_err(fail)?.split_off(1);
+    let at = (0..=read.len() - own.len()).find(|&at| read[at..].starts_with(&own));
+    let at = at.ok_or_else(|| fail("the user's lines are lost".to_owned()))?;
+    let ours: Vec<_> = read[..at].iter().chain(&read[at + own.len()..]).collect();
+    settings(plan, &ours).and_then(|()| copies(plan, &ours)).and_then(|()| words(plan, &ours)).map_err(fail)
 }
 
 fn keyword<'a>(instruction: &Instruction<'_>, text: &'a str) -> &'a str {
     let span = match instruction {
+        Instruction::Cmd(it) => &it.cmd.span,
         Instruction::Copy(it) => &it.copy.span,
         Instruction::Env(it) => &it.env.span,
+        Instruction::Expose(it) => &it.expose.span,
         Instruction::From(it) => &it.from.span,
+        Instruction::Healthcheck(it) => &it.healthcheck.span,
+        Instruction::Label(it) => &it.label.span,
         Instruction::Run(it) => &it.run.span,
+        Instruction::User(it) => &it.user.span,
         Instruction::Workdir(it) => &it.workdir.span,
         _ => return "another",
     };
@@ -96,6 +69,74 @@ fn same_array(instruction: &Instruction<'_>, read: &decode::Instruction, text: &
     };
     let is_same = theirs == decode::json(&read.rest) && run.here_docs.is_empty();
     if is_same { Ok(()) } else { Err(format!("{theirs:?} against {read:?}")) }
+}
+
+/// Every setting has its value, and each working directory is one of the plan's.
+fn settings(plan: &Plan, read: &[&decode::Instruction]) -> Result<(), String> {
+    let mut values = BTreeMap::new();
+    for instruction in read.iter().filter(|it| it.keyword == "ENV") {
+        values.extend(decode::environment(&instruction.rest)?);
+    }
+    for (name, value) in &plan.contract {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if values.get(name) != Some(&text) {
+            return Err(format!("{name} is {:?}, and {text:?} in the plan", values.get(name)));
+        }
+    }
+    let node = plan.image.node.as_ref();
+    let install = node.and_then(|node| node.install.as_ref()).map(|it| &it.directory);
+    let command = node.and_then(|node| node.install_command.as_ref()).map(|it| &it.directory);
+    let known = [Some(&plan.image.root), Some(&plan.server.directory), install, command];
+    for instruction in read.iter().filter(|it| it.keyword == "WORKDIR") {
+        let directory = decode::expanded(&instruction.rest)?;
+        if !known.contains(&Some(&directory)) {
+            return Err(format!("{directory:?} is no directory of the plan"));
+        }
+    }
+    Ok(())
+}
+
+/// Every manifest is copied to its place, and nothing else but the source and files of ours.
+fn copies(plan: &Plan, read: &[&decode::Instruction]) -> Result<(), String> {
+    let python = plan.image.python.iter().flat_map(|it| &it.manifests);
+    let install = plan.image.node.iter().flat_map(|it| &it.install);
+    let mut wanted: Vec<&str> =
+        python.chain(install.flat_map(|it| &it.manifests)).map(String::as_str).collect();
+    for instruction in read.iter().filter(|it| it.keyword == "COPY" && it.flags.is_empty()) {
+        let (sources, target) = decode::copied(&instruction.rest)?;
+        for source in &sources {
+            let plain = source.trim_start_matches("./");
+            let is_in_place = target.trim_end_matches('/') == agentcli::compiler::paths::parent(plain);
+            if target.starts_with('/') || source == "." {
+                continue;
+            }
+            let Some(at) = wanted.iter().position(|it| *it == plain && is_in_place) else {
+                return Err(format!("{source:?} at {target:?} is in no plan"));
+            };
+            wanted.remove(at);
+        }
+    }
+    if wanted.is_empty() { Ok(()) } else { Err(format!("{wanted:?} are not copied")) }
+}
+
+/// Every fact is a word of a command.
+fn words(plan: &Plan, read: &[&decode::Instruction]) -> Result<(), String> {
+    let runs: Vec<&str> = read.iter().filter(|it| it.keyword == "RUN").map(|it| it.rest.as_str()).collect();
+    let Some(Python { placeholders, import_path, installs, late, .. }) = &plan.image.python else {
+        return Ok(());
+    };
+    let of = |it: &Install| [&it.files[..], &it.packages, &it.requirements].concat();
+    let installed = installs.iter().chain(late).flat_map(of);
+    for fact in placeholders.iter().chain(import_path).cloned().chain(installed) {
+        // Without a directory before it, it would be an option.
+        let start = if fact.starts_with('-') { "./" } else { "" };
+        let word = format!(" {}", shell_word(&format!("{start}{fact}")));
+        let ends = |rest: &str| rest.is_empty() || rest.starts_with(' ');
+        if !runs.iter().any(|run| run.split(&word).skip(1).any(ends)) {
+            return Err(format!("{fact:?} is no word of a command"));
+        }
+    }
+    Ok(())
 }
 
 /// What breaks files, one way or the other.
@@ -180,10 +221,6 @@ pub(crate) fn nasty() -> impl Strategy<Value = String> {
     vec(piece, 0..6).prop_map(|pieces| pieces.concat())
 }
 
-fn some_nasty() -> impl Strategy<Value = String> {
-    nasty().prop_filter("not empty", |text| !text.is_empty())
-}
-
 fn printable() -> impl Strategy<Value = String> {
     nasty().prop_map(|text| text.chars().filter(|c| !c.is_control()).collect())
 }
@@ -199,96 +236,6 @@ fn value() -> impl Strategy<Value = Value> {
     })
     // A text of several lines cannot be the value of ENV, only part of a JSON value; the compiler makes none.
     .prop_filter("one line", |value| !value.as_str().is_some_and(|text| text.contains('\n')))
-}
-
-fn command() -> impl Strategy<Value = Command> {
-    let words = (hash_map("[A-Z_]{1,8}", nasty(), 0..2), vec(some_nasty(), 1..40))
-        .prop_map(|(variables, words)| Command::Words { variables: variables.into_iter().collect(), words });
-    let write = vec(some_nasty(), 1..4)
-        .prop_map(|lines| Command::Write { lines, file: server::PATH_FILE.to_owned() });
-    prop_oneof![4 => words, 1 => write]
-}
-
-fn mounts() -> impl Strategy<Value = Vec<Mount>> {
-    let bind = |from: &str, path: &str, is_writable| Mount::Bind {
-        from: from.to_owned(),
-        source: path.to_owned(),
-        target: path.to_owned(),
-        is_writable,
-    };
-    let (config, project) = (bind("pip", "/pip.conf", false), bind("skeletons", "/deps/app", true));
-    let cache = Mount::Cache { target: "/root/.cache/uv".into() };
-    prop::sample::subsequence(vec![cache, config, project], 0..=3)
-}
-
-fn action() -> impl Strategy<Value = Action> {
-    let stage = prop::option::of(Just("source".to_owned()));
-    let line = some_nasty().prop_map(|line| vec![Command::Shell(line)]);
-    prop_oneof![
-        (stage, vec(some_nasty(), 1..4), nasty()).prop_map(|(from, sources, target)| Action::Copy {
-            from,
-            sources,
-            target: format!("/{target}/")
-        }),
-        hash_map("[A-Z_]{1,8}", value(), 1..4)
-            .prop_map(|variables| Action::Env { variables: variables.into_iter().collect() }),
-        Just(Action::From { image: "localhost:5000/a/b:1@sha256:0".into(), stage: None }),
-        Just(Action::Lines { lines: vec!["RUN a \\".into(), "  && b".into(), "ENV A=\"b c\"".into()] }),
-        (mounts(), vec(command(), 1..4)).prop_map(|(mounts, commands)| Action::Run { mounts, commands }),
-        (mounts(), line).prop_map(|(mounts, commands)| Action::Run { mounts, commands }),
-        printable().prop_map(|path| Action::Workdir { path: format!("/{path}") }),
-    ]
-}
-
-fn plan(name: String, actions: Vec<Action>) -> Plan {
-    let from = Action::From { image: "scratch".into(), stage: None };
-    let steps = [from].into_iter().chain(actions);
-    let steps = steps.map(|action| Step { why: "a reason".into(), key: String::new(), action }).collect();
-    let server = Server {
-        product: Default::default(),
-        variant: Variant::Python,
-        image: "scratch".into(),
-        python: None,
-        node: None,
-        port: 1,
-        healthcheck: Vec::new(),
-        files: None,
-        directory: "/".into(),
-    };
-    let context = Context {
-        root: ".".into(),
-        project: ".".into(),
-        include: Vec::new(),
-        ignore: vec!["*".into()],
-        ignore_from: Vec::new(),
-        withheld: Vec::new(),
-    };
-    let config = ConfigFile { name, sha256: "0".into() };
-    let env = Env { file: None, names: Vec::new() };
-    let (contract, local) = Default::default();
-    Plan {
-        version: 1,
-        config,
-        server,
-        context,
-        contract,
-        images: BTreeMap::new(),
-        env,
-        steps,
-        local,
-        notes: Vec::new(),
-    }
-}
-
-proptest! {
-    #![proptest_config(random_cases(400))]
-
-    #[test]
-    fn every_action_is_read_back(name in nasty(), actions in vec(action(), 1..4)) {
-        let plan = plan(name, actions);
-        prop_assert_eq!(check(&plan), Ok(()));
-        prop_assert_eq!(dockerignore(&plan).lines().count(), 2);
-    }
 }
 
 /// A configuration with anything in every place whose text reaches the Dockerfile.
@@ -339,7 +286,7 @@ proptest! {
         let text = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}"#;
         let analysis = analyze("agent.json", text, &files);
         prop_assert!(analysis.is_usable(), "{:?}", analysis.diagnostics);
-        let plan = lower(&analysis.config, analysis.packages.as_ref(), &files, "agent.json", &Options::default());
+        let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
         prop_assert_eq!(check(&plan), Ok(()));
     }
 }
@@ -360,13 +307,7 @@ fn every_accepted_configuration_is_read_back() {
         let analysis = analyze("agent.json", &config.to_string(), &files);
         if analysis.is_usable() {
             accepted.set(accepted.get() + 1);
-            let plan = lower(
-                &analysis.config,
-                analysis.packages.as_ref(),
-                &files,
-                "agent.json",
-                &Options::default(),
-            );
+            let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
             prop_assert_eq!(check(&plan), Ok(()), "{}", config);
         }
         for found in analysis.diagnostics.iter().filter(|it| it.is_error()) {
@@ -382,13 +323,6 @@ fn every_accepted_configuration_is_read_back() {
 fn every_valid_project_is_read_back() {
     for case in cases() {
         let (project, analysis) = load(&case, &config_of(&case));
-        check(&lower(
-            &analysis.config,
-            analysis.packages.as_ref(),
-            &project.files,
-            "agent.json",
-            &Options::default(),
-        ))
-        .unwrap();
+        check(&lower(&analysis.config, &project.files, "agent.json", &Options::default())).unwrap();
     }
 }

@@ -63,6 +63,10 @@ impl Files for Counted {
         self.files.link(path)
     }
 
+    fn head(&self, path: &str, limit: usize) -> Vec<u8> {
+        self.files.head(path, limit)
+    }
+
     fn settle(&self, extent: &dyn Fn() -> Vec<String>) -> bool {
         self.files.settle(extent)
     }
@@ -80,7 +84,7 @@ fn reads(config: &Path) -> Option<BTreeMap<String, usize>> {
     let tree = Tree::new(Counted { files, reads: Rc::clone(&reads) });
     let analysis = analyze("agent.json", &text, &tree);
     if analysis.is_usable() {
-        lower(&analysis.config, analysis.packages.as_ref(), &tree, "agent.json", &Options::default());
+        lower(&analysis.config, &tree, "agent.json", &Options::default());
     }
     Some(reads.take())
 }

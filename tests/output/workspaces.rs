@@ -34,7 +34,7 @@ const NPM: &str = r#"{"workspaces": ["apps/*", "packages/*"]}"#;
 /// One that names a package, and is the root of no workspace.
 const NAMED: &str = r#"{"dependencies": {"@langchain/langgraph": "1.1.0"}}"#;
 const NPM_CI: &str = "npm ci --workspace apps/agent --include-workspace-root";
-const PNPM_I: &str = "pnpm i --frozen-lockfile --filter {.} --filter agent...";
+const PNPM_I: &str = "pnpm i --frozen-lockfile --filter '{.}' --filter agent...";
 const PNPM: &str = "packages: ['apps/*', 'packages/*']";
 
 #[test]
@@ -52,13 +52,11 @@ fn the_lock_file_of_the_root_is_installed() {
         assert_eq!((plan.context.root.as_str(), plan.context.project.as_str()), ("../..", "apps/agent"));
         assert_eq!(plan.server.directory, "/deps/app/apps/agent");
         assert_eq!(plan.context.include, ["."]);
-        has(&plan, "COPY package.json");
-        has(&plan, "COPY apps/agent/package.json /deps/app/apps/agent/");
-        has(&plan, "COPY packages/shared/package.json /deps/app/packages/shared/");
-        in_order(&plan, "WORKDIR /deps/app RUN", install);
-        let back = "WORKDIR /deps/app/apps/agent # server settings";
-        in_order(&plan, &format!(" {install} "), back);
-        in_order(&plan, back, "COPY . /deps/app/");
+        has(&plan, "copy package.json");
+        has(&plan, "copy apps/agent/package.json\n");
+        has(&plan, "copy packages/shared/package.json\n");
+        in_order(&plan, &format!(" {install}"), "source");
+        has(&plan, "npm /deps/app: ");
         let project = plan.local.javascript.unwrap().project.unwrap();
         assert_eq!((project.root.as_str(), project.install.join(" ").as_str()), ("../..", here));
         for file in ["../../package.json", "package.json", "../../packages/shared/package.json"] {
@@ -100,8 +98,7 @@ fn patterns_select_the_members() {
 fn a_directory_that_no_pattern_matches_is_installed_alone() {
     let plan = workspace(r#"{"workspaces": ["packages/*"]}"#, ("package-lock.json", "{}"));
     assert_eq!(plan.context.root, ".");
-    has(&plan, "COPY package.json /deps/app/ # JavaScript packages RUN");
-    has(&plan, " npm i ");
+    has(&plan, "copy package.json\nnpm /deps/app: npm i");
     has_not(&plan, "packages/shared");
 }
 
@@ -113,10 +110,10 @@ fn the_innermost_workspace_counts() {
     let plan =
         plan(&[&files[..], &[tool, ("apps/agent/tools/a/node_modules/b/package.json", "{}")]].concat());
     assert_eq!(plan.context.root, ".");
-    has(&plan, "COPY tools/a/package.json /deps/app/tools/a/");
+    has(&plan, "copy tools/a/package.json\n");
     has_not(&plan, "node_modules");
     has(&plan, "yarn install");
-    in_order(&plan, "yarn install", "COPY . /deps/app/");
+    in_order(&plan, "yarn install", "source");
 }
 
 #[test]
@@ -127,7 +124,7 @@ fn a_workspace_has_the_packages_that_are_required_of_it() {
     let inner = [("apps/package.json", "{}"), ("apps/pnpm-workspace.yaml", "packages: ['*']")];
     let outer = plan(&[&files[..], &inner].concat());
     assert_eq!(outer.context.root, "../..");
-    has(&outer, "COPY packages/shared/package.json");
+    has(&outer, "copy packages/shared/package.json");
 }
 
 #[test]
@@ -147,12 +144,15 @@ fn settings_patches_and_releases_are_there_before_the_installation() {
         AGENT,
     ];
     let yarn = plan(&files);
-    has(&yarn, "COPY package.json yarn.lock .yarnrc.yml /deps/app/");
-    has(&yarn, "COPY patches/a.patch /deps/app/patches/");
-    has(&yarn, "COPY apps/agent/package.json apps/agent/.npmrc /deps/app/apps/agent/");
-    has(&yarn, "COPY .yarn/releases/yarn-4.9.1.cjs /deps/app/.yarn/releases/");
-    has(&yarn, "COPY .yarn/plugins/@yarnpkg/plugin-a.cjs /deps/app/.yarn/plugins/@yarnpkg/");
-    has(&yarn, "COPY .yarn/patches/b.patch /deps/app/.yarn/patches/");
+    has(&yarn, "copy package.json\n");
+    has(&yarn, "copy yarn.lock\n");
+    has(&yarn, "copy .yarnrc.yml\n");
+    has(&yarn, "copy patches/a.patch\n");
+    has(&yarn, "copy apps/agent/package.json\n");
+    has(&yarn, "copy apps/agent/.npmrc\n");
+    has(&yarn, "copy .yarn/releases/yarn-4.9.1.cjs\n");
+    has(&yarn, "copy .yarn/plugins/@yarnpkg/plugin-a.cjs\n");
+    has(&yarn, "copy .yarn/patches/b.patch\n");
     has_not(&yarn, "a.zip");
     in_order(&yarn, ".yarn/patches/b.patch", "YARN_NODE_LINKER=node-modules yarn workspaces focus agent");
     assert!(yarn.notes.is_empty(), "{:?}", yarn.notes);
@@ -162,7 +162,8 @@ fn settings_patches_and_releases_are_there_before_the_installation() {
     let patches = [("patches/c.patch", ""), ("patches/d.patch", "")];
     let pnpm = [("package.json", old), ("pnpm-workspace.yaml", settings.as_str()), AGENT, SHARED];
     let pnpm = plan(&[&pnpm[..], &patches].concat());
-    has(&pnpm, "COPY patches/d.patch patches/c.patch /deps/app/patches/");
+    has(&pnpm, "copy patches/d.patch\n");
+    has(&pnpm, "copy patches/c.patch\n");
     in_order(&pnpm, "patches/d.patch", "pnpm i");
 }
 
@@ -170,7 +171,7 @@ fn settings_patches_and_releases_are_there_before_the_installation() {
 fn a_member_that_needs_its_source_makes_all_wait() {
     let built = ("packages/shared/package.json", r#"{"name": "shared", "scripts": {"prepare": "tsc"}}"#);
     let late = plan(&[("package.json", NPM), AGENT, built]);
-    in_order(&late, "COPY . /deps/app/", "WORKDIR /deps/app RUN");
+    in_order(&late, "source", "npm /deps/app: ");
     assert_eq!(
         late.notes[0].message,
         "each edit of the source installs the JavaScript packages again: ../../packages/shared/package.json \
@@ -187,7 +188,7 @@ fn a_member_that_needs_its_source_makes_all_wait() {
 /// What the package does not need neither makes it wait nor is installed; what others hoist may be imported.
 #[test]
 fn only_what_the_package_needs_is_installed() {
-    const FOCUS: &str = " workspaces focus agent root\n";
+    const FOCUS: &str = " workspaces focus agent root";
     let built = ("packages/other/package.json", r#"{"name": "other", "scripts": {"prepare": "tsc"}}"#);
     let pnpm = ("pnpm-lock.yaml", "{}");
     let yarn = |version: &str| {
@@ -200,19 +201,18 @@ fn only_what_the_package_needs_is_installed() {
         (NPM, ("package-lock.json", "{}"), ("x", ""), NPM_CI, false),
         ("{}", pnpm, ("pnpm-workspace.yaml", PNPM), PNPM_I, false),
         (&fourth, ("yarn.lock", ""), ("x", ""), FOCUS, false),
-        (&third, ("yarn.lock", ""), ("x", ""), " install --immutable\n", true),
+        (&third, ("yarn.lock", ""), ("x", ""), " install --immutable", true),
         (
             "{}",
             pnpm,
             ("pnpm-workspace.yaml", &format!("{PNPM}\nnodeLinker: hoisted")),
-            "pnpm i --frozen-lockfile \\\n",
+            "pnpm i --frozen-lockfile\n",
             true,
         ),
         (NPM, ("yarn.lock", ""), ("x", ""), "yarn install --frozen-lockfile", true),
     ] {
         let plan = plan(&[("package.json", manifest), file, more, AGENT, SHARED, built]);
-        let text = dockerfile(&plan);
-        assert!(text.contains(command), "{command}: {text}");
+        has(&plan, command);
         assert_eq!(!plan.notes.is_empty(), waits, "{command}: {:?}", plan.notes);
     }
     let required = ("apps/agent/package.json", r#"{"name": "agent", "devDependencies": {"other": "*"}}"#);
@@ -225,7 +225,7 @@ fn a_workspace_of_many_packages_is_installed_after_the_copy() {
     let paths: Vec<String> = (0..70).map(|number| format!("packages/p{number}/package.json")).collect();
     let many: Vec<_> = paths.iter().map(|path| (path.as_str(), "{}")).collect();
     let plan = plan(&[&many[..], &[("package.json", NPM), AGENT]].concat());
-    in_order(&plan, "COPY . /deps/app/", "npm i");
+    in_order(&plan, "source", "npm i");
     assert!(plan.notes[0].message.ends_with("its workspace has 72 packages"), "{:?}", plan.notes);
 }
 
@@ -269,6 +269,23 @@ fn dev_runs_a_server_that_works_with_the_graph_library() {
     }
 }
 
+/// Whether the image mounts `file` at `place` and has it in no layer.
+#[track_caller]
+fn is_mounted(plan: &Plan, file: &str, place: &str) {
+    has(plan, &format!("secret {file}\n"));
+    has_not(plan, &format!("copy {file}\n"));
+    let text = dockerfile(plan);
+    for part in [
+        &format!("FROM scratch AS secrets\nCOPY {file} /{file}\n"),
+        &format!("RUN rm -f /source/{file}\n"),
+        &format!("--mount=type=bind,from=secrets,source=/{file},target={place} "),
+        "COPY --from=source /source/ ./\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert!(!text.contains("COPY . .\n"), "{text}");
+}
+
 #[test]
 fn credentials_of_package_managers_are_in_no_layer() {
     for (text, is_secret) in [
@@ -284,13 +301,9 @@ fn credentials_of_package_managers_are_in_no_layer() {
         let late = plan(&[("package.json", NPM), AGENT, needs_source, (".npmrc", text)]);
         for plan in [early, late] {
             if is_secret {
-                has(&plan, "FROM scratch AS npm COPY .npmrc /.npmrc");
-                has(&plan, "RUN rm -f /run/agentcli/source/.npmrc");
-                has(&plan, "--mount=type=bind,from=npm,source=/.npmrc,target=/root/.npmrc npm i");
-                has(&plan, "COPY --from=source /run/agentcli/source/ /deps/app/");
-                has_not(&plan, "COPY package.json .npmrc");
+                is_mounted(&plan, ".npmrc", "/root/.npmrc");
             } else {
-                has_not(&plan, "--from=source");
+                has_not(&plan, "secret ");
             }
             assert!(sees(&plan, ".npmrc"), "{text}");
         }
@@ -300,10 +313,7 @@ fn credentials_of_package_managers_are_in_no_layer() {
         ("bunfig.toml", "[install.scopes]\nmine = { token = 'abc', url = 'https://npm.example/' }\n"),
     ] {
         let plan = plan(&[("package.json", NPM), AGENT, SHARED, (name, text)]);
-        has(&plan, &format!("FROM scratch AS npm COPY {name} /{name}"));
-        has(&plan, &format!("--mount=type=bind,from=npm,source=/{name},target=/deps/app/{name}"));
-        has(&plan, &format!("RUN rm -f /run/agentcli/source/{name}"));
-        has_not(&plan, &format!("COPY package.json {name}"));
+        is_mounted(&plan, name, &format!("/deps/app/{name}"));
     }
     let hidden = [("package.json", NPM), AGENT, (".npmrc", "_auth=abc"), (".dockerignore", ".npmrc")];
     has_not(&plan(&hidden), ".npmrc");
@@ -318,8 +328,8 @@ fn the_javascript_half_of_a_python_server_is_installed_at_the_root() {
     let files = MemoryFiles::new(files.into_iter().chain(python));
     let plan = plan_with(config, &Tree::new(Nested(files)), &Options::default());
     assert_eq!(plan.context.root, "../..");
-    in_order(&plan, "COPY packages/shared/package.json", "WORKDIR /deps/app RUN");
-    in_order(&plan, &format!("{NPM_CI} WORKDIR /deps/app/apps/agent"), "COPY . /deps/app/");
+    in_order(&plan, "copy packages/shared/package.json", "npm /deps/app: ");
+    in_order(&plan, NPM_CI, "source");
     assert!(is_member(&plan));
 }
 
@@ -360,13 +370,15 @@ fn the_nearest_package_json_above_is_installed() {
         |extra: &[(&str, &str)]| plan(&[&[("package.json", NAMED), (&*lock(""), "{}")], extra].concat());
     let far = deep(&[]);
     assert_eq!((far.context.root.as_str(), far.context.project.as_str()), ("../..", "apps/agent"));
-    has(&far, "COPY package.json package-lock.json /deps/app/");
-    in_order(&far, "WORKDIR /deps/app RUN", "npm ci WORKDIR /deps/app/apps/agent");
+    has(&far, "copy package.json\n");
+    has(&far, "copy package-lock.json\n");
+    has(&far, "npm /deps/app: npm ci");
     assert_eq!(far.local.javascript.unwrap().project.unwrap().root, "../..");
 
     let near = deep(&[("apps/package.json", NAMED), (&lock("apps/"), "{}")]);
     assert_eq!(near.context.root, "..");
-    has(&near, "COPY package.json package-lock.json /deps/app/");
+    has(&near, "copy package.json\n");
+    has(&near, "copy package-lock.json\n");
 
     // One without packages only says how Node.js reads the files beside it.
     let of_sources = deep(&[("apps/agent/package.json", r#"{"type": "module"}"#)]);
@@ -385,8 +397,8 @@ fn a_member_of_a_workspace_above_the_configuration_is_installed() {
     let files = MemoryFiles::new(files.into_iter().chain([member, npm]));
     let plan = plan_with(GRAPHS, &Tree::new(Nested(files)), &Options::default());
     assert_eq!(plan.context.root, "../..");
-    has(&plan, "COPY apps/package.json /deps/app/apps/");
-    has(&plan, "COPY packages/shared/package.json /deps/app/packages/shared/");
+    has(&plan, "copy apps/package.json\n");
+    has(&plan, "copy packages/shared/package.json\n");
 }
 
 #[test]
@@ -400,7 +412,7 @@ fn the_package_json_of_a_listed_directory_is_installed() {
     ];
     let plan = plan_with(config, &Tree::new(Nested(MemoryFiles::new(files))), &Options::default());
     assert_eq!(plan.context.root, ".");
-    has(&plan, "COPY web/package.json /deps/app/web/ # JavaScript packages WORKDIR /deps/app/web RUN");
+    has(&plan, "copy web/package.json\nnpm /deps/app/web: ");
 }
 
 #[test]

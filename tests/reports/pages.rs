@@ -92,7 +92,8 @@ fn servers_are_documented() {
     }));
     table.push_str(&row("base image", &|product| {
         let python = format!("`{}:VERSION{}`", product.python_image, product.tag_suffix);
-        let javascript = product.javascript_image.map(|image| format!("`{image}:VERSION`"));
+        let suffix = product.tag_suffix;
+        let javascript = product.javascript_image.map(|image| format!("`{image}:VERSION{suffix}`"));
         [python].into_iter().chain(javascript).collect::<Vec<_>>().join(", ")
     }));
     table.push_str(&row("packages", &|product| match &product.installation {
@@ -125,7 +126,13 @@ fn servers_are_documented() {
         version.map_or_else(|| "any".to_owned(), str::to_owned)
     }));
     table.push_str(&row("JavaScript graphs", &|product| {
-        if product.javascript_image.is_some() { "yes" } else { "refused" }.to_owned()
+        let refused = product.refusals_in_javascript().iter().filter(|it| it.values.is_empty());
+        let without: Vec<_> = refused.map(|it| format!("`{}`", it.pointer)).collect();
+        match product.javascript_image {
+            None => "refused".to_owned(),
+            Some(_) if without.is_empty() => "yes".to_owned(),
+            Some(_) => format!("yes, if all are; without {}", without.join(", ")),
+        }
     }));
     let refusals = PRODUCTS.iter().flat_map(|product| product.refusals());
     let refused: BTreeSet<_> = refusals.map(|refusal| (refusal.pointer, refusal.values)).collect();
@@ -249,8 +256,8 @@ fn documented_commands_exist() {
 fn every_version_is_this_one() {
     let version = env!("CARGO_PKG_VERSION");
     for (file, before) in [
-        ("examples/ci/github.yml", "agentcli=="),
-        ("examples/ci/gitlab.yml", "agentcli=="),
+        ("examples/ci/github.yml", "/agentcli-"),
+        ("examples/ci/gitlab.yml", "/agentcli-"),
         ("docs/guides/check.md", "rev: v"),
         ("editors/vscode/package.json", "\"version\": \""),
     ] {
@@ -258,4 +265,15 @@ fn every_version_is_this_one() {
         let found: Vec<&str> = text.split(before).skip(1).collect();
         assert!(!found.is_empty() && found.iter().all(|rest| rest.starts_with(version)), "{file}");
     }
+}
+
+#[test]
+fn guide_has_the_picture_of_its_graph() {
+    let env = TestEnv::inside(&crate::harness::fixtures("graph"));
+    generated("docs/graph.svg", &env.run("graph --format svg").out);
+    let page = text(Path::new("docs/guides/graph.md"));
+    let drawing = env.run("graph").out;
+    let start = page.find("assistant (agent.py").unwrap();
+    let end = start + page[start..].find("```").unwrap();
+    generated("docs/guides/graph.md", &format!("{}{drawing}{}", &page[..start], &page[end..]));
 }

@@ -241,18 +241,16 @@ fn a_mistake_in_env_is_told_once() {
 }
 
 #[test]
-fn credentials_are_left_out_unless_that_is_asked() {
+fn credentials_are_left_out_unless_they_are_named() {
     let host = Host::start(|_| {});
-    let stage = Stage::new(&host.url()).with(|env| {
-        env.file(".dockerignore", "# nothing is left out\n")
-            .file(".env", "A=1\n")
-            .file("src/.netrc", "machine x\n")
-    });
-    let files = |arguments: &str| {
-        let events = stage.events(&format!("--name x --remote --dry-run {arguments}"));
+    let files = |ignore: &str| {
+        let stage = Stage::new(&host.url()).with(|env| {
+            env.file(".dockerignore", ignore).file(".env", "A=1\n").file("src/.netrc", "machine x\n")
+        });
+        let events = stage.events("--name x --remote --dry-run");
         named(&events, "packed")[0]["files"].as_u64().unwrap()
     };
-    assert_eq!(files("--include-credentials"), files("") + 2);
+    assert_eq!(files("!.env\n!src/.netrc\n"), files("# nothing is left out\n!*\n") + 2);
 }
 
 #[test]

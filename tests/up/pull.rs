@@ -157,6 +157,7 @@ impl World {
                 docs: None,
                 studio: api.clone(),
                 public: None,
+                page: None,
                 debugger: None,
                 api,
             },

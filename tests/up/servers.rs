@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -224,6 +225,62 @@ fn the_server_in_memory_needs_no_key_and_keeps_its_state_on_a_volume() {
     assert_eq!(project.left(), Vec::<String>::new());
     let (code, _, err) = invoke("x-key: ada");
     assert!(code == Some(2) && err.contains("no server runs for the project here"), "{err}");
+}
+
+const GRAPH_IN_TYPESCRIPT: &str = r#"
+import { Annotation, StateGraph } from "@langchain/langgraph";
+
+const State = Annotation.Root({ number: Annotation<number>, user: Annotation<number> });
+
+export const graph = new StateGraph(State)
+  .addNode("add", ({ number }) => ({ number: number + 1, user: process.getuid() }))
+  .addEdge("__start__", "add")
+  .addEdge("add", "__end__")
+  .compile();
+"#;
+
+const AUTH_IN_TYPESCRIPT: &str = r#"
+import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
+
+export const auth = new Auth().authenticate((request: Request) => {
+  const key = request.headers.get("x-key") ?? "";
+  if (!["ada", "bob"].includes(key)) throw new HTTPException(401, { message: "no key" });
+  return { identity: key, permissions: [] };
+});
+"#;
+
+#[test]
+fn the_server_in_memory_runs_javascript_and_keeps_its_state_on_a_volume() {
+    let project = Project::new();
+    let versions = json!({ "@langchain/core": "1.1.48", "@langchain/langgraph": "1.4.18", "@langchain/langgraph-sdk": "1.12.0" });
+    let package = json!({ "name": "agent", "type": "module", "private": true, "dependencies": versions });
+    let config = json!({ "graphs": { "agent": "./graph.ts:graph" }, "auth": { "path": "./auth.ts:auth" } });
+    project.write("agent.json", &config.to_string());
+    project.write("package.json", &package.to_string());
+    project.write("graph.ts", GRAPH_IN_TYPESCRIPT);
+    project.write("auth.ts", AUTH_IN_TYPESCRIPT);
+    project.wait_for("memory");
+    let run = json!({ "assistant_id": "agent", "input": { "number": 41 } });
+    assert_eq!(project.post("ada", "/runs/wait", &run), json!({ "number": 42, "user": 10001 }));
+    assert_eq!(project.status(&[], "/threads"), "401");
+    assert_eq!(project.status(&["x-auth-scheme: langsmith"], "/threads"), "401");
+    for hidden in ["/internal/truncate", "/internal/%74runcate"] {
+        assert_eq!(project.status(&["x-key: ada"], hidden), "404", "{hidden}");
+    }
+
+    let thread = project.post("ada", "/threads", &json!({}))["thread_id"].as_str().unwrap().to_owned();
+    project.post("ada", &format!("/threads/{thread}/runs/wait"), &run);
+    let start = Instant::now();
+    docker(&project.host, &["stop", &project.server()]);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    let code = docker(&project.host, &["inspect", "-f", "{{.State.ExitCode}}", &project.server()]);
+    assert_eq!(code.trim(), "0");
+    project.down(&[]);
+    project.wait_for("memory");
+    let state = project.curl(&["-H", "x-key: ada"], &format!("/threads/{thread}/state")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&state).unwrap()["values"]["number"], 42, "{state}");
+    project.down(&["--volumes"]);
+    assert_eq!(project.left(), Vec::<String>::new());
 }
 
 #[test]

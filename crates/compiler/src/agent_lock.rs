@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::front::base_image;
-use crate::front::config::Config;
+use crate::front::config::{Config, Variant};
 use crate::manifests::Broken;
 use crate::manifests::image_name::{ImageName, is_sha256, without_digest};
 use crate::server::product::State;
@@ -63,7 +63,9 @@ pub struct Wanted {
 impl Wanted {
     /// For `config`.
     pub fn new(config: &Config) -> Self {
-        let installed = config.server.installation.as_ref().map(|it| it.version.to_owned());
+        let installation =
+            config.server.installation.as_ref().filter(|_| config.variant() != Variant::Javascript);
+        let installed = installation.map(|it| it.version.to_owned());
         let version = installed.or_else(|| base_image::server_version(config));
         let services = match config.server.state {
             State::Databases { .. } => setup::DATABASES,

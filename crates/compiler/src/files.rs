@@ -56,6 +56,13 @@ pub trait Files {
         self.is_file(path).then(|| self.bytes(path))
     }
 
+    /// At most `limit` bytes from the start of a file, which count towards no limit; nothing if it cannot be read.
+    fn head(&self, path: &str, limit: usize) -> Vec<u8> {
+        let mut bytes = self.bytes(path).unwrap_or_default();
+        bytes.truncate(limit);
+        bytes
+    }
+
     /// Why `path` is refused, if it is. Nothing that lies outside is looked at for the answer.
     fn refusal(&self, _path: &str) -> Option<Refusal> {
         None

@@ -7,6 +7,7 @@ pub mod discover;
 pub mod files;
 pub mod finding;
 pub mod front;
+pub mod graph;
 pub mod locks;
 pub mod manifests;
 mod options;
@@ -20,13 +21,11 @@ pub mod words;
 pub use options::Options;
 pub use unused::Unused;
 
-use std::collections::BTreeSet;
-
 use back::lower;
 use back::plan::Plan;
 use diagnostic::{Diagnostic, Place, Pointer, Rule};
 use finding::{Checked, Finding};
-use front::check::{self, Outcome};
+use front::check;
 use front::config::Config;
 use front::dialect::Dialect;
 use front::document::Document;
@@ -41,8 +40,6 @@ pub struct Analysis {
     pub document: Document,
     /// The configuration without the parts that are wrong.
     pub config: Config,
-    /// The packages of others that the project imports, if they are known and were asked for.
-    pub packages: Option<BTreeSet<String>>,
     /// All findings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -84,13 +81,11 @@ impl Compiled {
 /// Compiles the configuration in `source`, with `files` as the tree around it, for a command with these `options` that does
 /// not use all of it.
 pub fn compile(source: Source, files: &Tree, options: &Options, unused: Unused<'_>) -> Compiled {
-    let mut analysis = analyze_for(options, &source.name, &source.text, files);
-    let packages = analysis.packages.take();
+    let analysis = analyze_for(options, &source.name, &source.text, files);
     let (mut checked, config) = analysis.located(source);
     let left_out = unused.leave_out(options, &mut checked);
     let name = paths::file_name(&checked.source.name);
-    let plan =
-        (checked.errors() == 0).then(|| lower::lower(&config, packages.as_ref(), files, name, options));
+    let plan = (checked.errors() == 0).then(|| lower::lower(&config, files, name, options));
     Compiled { checked, left_out, config, plan }
 }
 
@@ -101,24 +96,8 @@ pub fn analyze(name: &str, text: &str, files: &Tree) -> Analysis {
 
 /// The same with `options`: they replace values of the text before these are checked.
 pub fn analyze_for(options: &Options, name: &str, text: &str, files: &Tree) -> Analysis {
-    analyze_with(check::check, options, name, text, files)
-}
-
-/// The same for the findings alone: the packages are not looked for.
-pub fn check_for(options: &Options, name: &str, text: &str, files: &Tree) -> Analysis {
-    analyze_with(check::findings, options, name, text, files)
-}
-
-fn analyze_with(
-    check: impl Fn(&Document, &Config, &Tree, &BTreeSet<Pointer>) -> Outcome,
-    options: &Options,
-    name: &str,
-    text: &str,
-    files: &Tree,
-) -> Analysis {
     let (document, mut diagnostics) = document::parse(text);
     let mut config = Config::default();
-    let mut packages = None;
     if !matches!(document.root.kind, document::Kind::Hole) {
         let dialect = Dialect::of(name);
         let shape = schema::check(&document, dialect);
@@ -126,13 +105,12 @@ fn analyze_with(
         diagnostics.extend(shape.diagnostics.into_iter().filter(is_kept));
         config = options.laid_over(Config::new(shape.value, dialect));
         files.settle_for(&|files| extent::extent(&config, files));
-        let found = check(&document, &config, files, &shape.removed);
-        packages = found.packages;
-        diagnostics.extend(found.diagnostics.into_iter().map(|it| of_options(it, options)));
+        let found = check::check(&document, &config, files, &shape.removed);
+        diagnostics.extend(found.into_iter().map(|it| of_options(it, options)));
         check::leave_foreign(&mut diagnostics);
     }
     if diagnostics.is_empty() {
-        return Analysis { document, config, packages, diagnostics };
+        return Analysis { document, config, diagnostics };
     }
     // A syntax error without a fix may be the cause of other findings.
     let is_clear = !diagnostics.iter().any(|it| document::hides_others(it.rule) && it.fix.is_none());
@@ -146,7 +124,7 @@ fn analyze_with(
         let span = document.span(&diagnostic.place);
         (span.start, span.end, diagnostic.rule.code)
     });
-    Analysis { document, config, packages, diagnostics }
+    Analysis { document, config, diagnostics }
 }
 
 /// A finding about a value that an option replaces points to that option.
@@ -180,6 +158,17 @@ fn keep_secrets(diagnostic: &mut Diagnostic, document: &Document) {
 
 fn is_key(place: &Place) -> bool {
     matches!(place, Place::Key(_))
+}
+
+/// The graphs of the configuration `text`, read from their source: the name of each, its reference, and the graph if the
+/// source shows one.
+pub fn graphs(name: &str, text: &str, files: &Tree) -> Vec<(String, String, Option<graph::Graph>)> {
+    let (document, _) = document::parse(text);
+    let dialect = Dialect::of(name);
+    let config = Config::new(schema::check(&document, dialect).value, dialect);
+    files.settle_for(&|files| extent::extent(&config, files));
+    let found = check::graphs(&document, &config, files).into_iter();
+    found.map(|(id, located, graph)| (id, located.text, graph)).collect()
 }
 
 /// All rules, by code.

@@ -13,7 +13,7 @@ use super::manifests::requirement::normalized_name;
 use super::manifests::requirements_txt::{self, Kind};
 use super::manifests::uv_lock::Selected;
 use super::manifests::{installation, yaml};
-use super::server::product::Installation;
+use super::server::files::{PACKAGE_LOCK, REQUIREMENTS, ServerFile};
 use super::tree::Tree;
 
 /// The kind of a package.
@@ -62,9 +62,9 @@ impl Pinned {
     }
 }
 
-/// The packages of all lock files that an image of the configuration is built with, and those of `server`. `no_lock` is
-/// whether lock files beside local dependencies are not used.
-pub fn pinned(config: &Config, files: &Tree, server: Option<&Installation>, no_lock: bool) -> Vec<Pinned> {
+/// The packages of all lock files that an image of the configuration is built with, and those of the files of
+/// its server. `no_lock` is whether lock files beside local dependencies are not used.
+pub fn pinned(config: &Config, files: &Tree, server: &[ServerFile], no_lock: bool) -> Vec<Pinned> {
     let mut found = Vec::new();
     match workspace::locked(config, files) {
         Some(locked) => found.extend(of_lock(&locked)),
@@ -87,12 +87,12 @@ pub fn pinned(config: &Config, files: &Tree, server: Option<&Installation>, no_l
         let text = files.text(lock).unwrap_or_default();
         found.extend(if lock.ends_with(".json") { of_npm(lock, &text) } else { of_pnpm(lock, &text) });
     }
-    if let Some(server) = server {
-        found.extend(of_requirements(
-            server.requirements,
-            &requirements_txt::read(server.requirements),
-            None,
-        ));
+    for ServerFile { path, text } in server {
+        match path.as_str() {
+            REQUIREMENTS => found.extend(of_requirements(text, &requirements_txt::read(text), None)),
+            PACKAGE_LOCK => found.extend(of_npm(path, text)),
+            _ => {}
+        }
     }
     found
 }

@@ -26,7 +26,7 @@ pub mod requires_python;
 pub mod setup_cfg;
 pub mod setup_py;
 pub mod source_tree;
-mod stack;
+pub(crate) mod stack;
 pub mod symbols;
 pub mod tracked;
 pub mod uv_lock;

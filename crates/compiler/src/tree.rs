@@ -158,6 +158,13 @@ impl Files for Tree {
         content.map(|content| content.map(|bytes| bytes.to_vec()))
     }
 
+    fn head(&self, path: &str, limit: usize) -> Vec<u8> {
+        match self.contents.known(&self.short(path)) {
+            Some(Some(Ok(bytes))) => bytes[..bytes.len().min(limit)].to_vec(),
+            _ => self.files.head(path, limit),
+        }
+    }
+
     fn refusal(&self, path: &str) -> Option<Refusal> {
         // An entry with a kind is the project's. A file may be too large, which is known when it was read.
         let short = self.short(path);

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse as _, Response};
 use agentcli::api::wire::Secret;
 use agentcli::compiler::back::emit::heading::comments;
 use agentcli::compiler::manifests::image_name::ImageName;
-use agentcli::compiler::server::cluster;
+use agentcli::compiler::server::{HEALTHCHECK, cluster};
 use agentcli::kubernetes::{self, Manifests, Refused, Request};
 
 use super::answer::Refusal;
@@ -80,6 +80,7 @@ fn manifests(details: RevisionDetails, secrets: Vec<Secret>, given: Given) -> Re
         images: Default::default(),
         executor_image: given.executor_image,
         server: Default::default(),
+        healthcheck: HEALTHCHECK,
         resources: source.resource_spec.unwrap_or_default(),
         references: deployment.secret_references.unwrap_or_default(),
         variables: secrets.into_iter().map(shown).collect(),

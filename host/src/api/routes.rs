@@ -15,8 +15,8 @@ use super::answer::Refusal;
 use super::call::Tenant;
 use super::shared::Shared;
 use super::{
-    deployments, listener, logs, manifests, openapi, page, repositories, revisions, transfer, uploads,
-    webhook,
+    deployments, health, listener, logs, manifests, openapi, page, repositories, revisions, transfer,
+    uploads, webhook,
 };
 use crate::net::connection::Seat;
 use crate::net::keys;
@@ -84,6 +84,7 @@ routes! {
     /// The routes without an API key, except those of the registry and the page: uploads need a token, and webhooks a
     /// signature.
     OPEN_ROUTES open_table
+    GET "/healthz" Chosen health::get;
     GET "/openapi.json" Chosen openapi::get;
     POST "/v1/integrations/{integration_id}/webhook" Chosen webhook::receive;
     PUT "/v2/uploads/{upload_id}" Chosen uploads::put;

@@ -123,7 +123,7 @@ pub(super) fn source_config(
         )));
     }
     if let Some(url) = &given.repo_url {
-        code_host::check_url(url)
+        code_host::printed(url)
             .map_err(|reason| Refusal::bad(format!("source_config.repo_url must {reason}.")))?;
     }
     if let Some(url) = &given.custom_url {

@@ -1,6 +1,6 @@
 //! Addresses of the internet, and those of this machine and its network, which requests of tenants must not reach.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Whether a name is that of this machine, in whichever case.
 pub(crate) fn is_localhost(name: &str) -> bool {
@@ -46,6 +46,25 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_documentation())
 }
 
+/// A message of the engine without the addresses of its network, such as that of its name server: tenants read it.
+pub(crate) fn hidden(text: &str) -> String {
+    const NAME_SERVER: u16 = 53;
+    let is_hidden = |word: &str| {
+        let word = word.trim_end_matches(':');
+        let parsed = word.parse::<SocketAddr>().map(|it| (it.ip(), it.port()));
+        let parsed = parsed.or_else(|_| word.parse::<IpAddr>().map(|address| (address, 0)));
+        parsed.is_ok_and(|(address, port)| port == NAME_SERVER || !is_public(address))
+    };
+    let ends = |c: char| c.is_whitespace() || matches!(c, '>' | '(' | ')' | ',' | '"' | '\'' | '/');
+    let parts = text.split_inclusive(ends).map(|part| {
+        // `A->B` is how Go writes a connection.
+        let end = part.trim_end_matches(ends).trim_end_matches('-').len();
+        let (word, rest) = part.split_at(end);
+        if is_hidden(word) { format!("an address of the service{rest}") } else { part.to_owned() }
+    });
+    parts.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +104,28 @@ mod tests {
         assert!(
             is_localhost("LOCALHOST.") && is_localhost("a.localhost") && !is_localhost("localhost.example")
         );
+    }
+
+    #[test]
+    fn messages_of_the_engine_have_no_addresses_of_its_network() {
+        for (text, expected) in [
+            (
+                "dial tcp: lookup a.example on 10.0.0.2:53: no such host",
+                "dial tcp: lookup a.example on an address of the service no such host",
+            ),
+            ("lookup a on [fd00::1]:53: no", "lookup a on an address of the service no"),
+            (
+                "read udp 172.17.0.2:4000->8.8.8.8:53: i/o timeout",
+                "read udp an address of the service->an address of the service i/o timeout",
+            ),
+            (
+                "proxyconnect tcp: http://192.168.0.7:3128/",
+                "proxyconnect tcp: http://an address of the service/",
+            ),
+            ("dial tcp 8.8.8.8:443: refused", "dial tcp 8.8.8.8:443: refused"),
+            ("pip 24.0 at 12:30: version 1.2.3.4.5", "pip 24.0 at 12:30: version 1.2.3.4.5"),
+        ] {
+            assert_eq!(hidden(text), expected);
+        }
     }
 }

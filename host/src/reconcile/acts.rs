@@ -111,7 +111,7 @@ impl<R: Runner> Acts<R> {
                 recorder.advance(revision, *from, *to, None).await?;
             }
             Action::Build { revision, .. } => {
-                let job = recorder.build_job(revision).await.map_err(Failed::Refused)?;
+                let job = recorder.build_job(revision).map_err(Failed::Refused)?;
                 let tag = job.tag.clone();
                 limited(runner.build(job, self.sink(revision, LogKind::Build))).await?;
                 recorder.set_image(revision, Some(tag)).await?;

@@ -14,8 +14,7 @@ use super::log_buffer::{LogBuffer, LogLine};
 use super::state::{Desired, Phase};
 use crate::registry::Distribution;
 use crate::runner::code_host::Repositories;
-use crate::runner::{BuildJob, Launch, Origin, PullFrom, PullJob, image_tag};
-use crate::runner::{archive as archives, templates};
+use crate::runner::{BuildJob, Launch, Origin, PullFrom, PullJob, image_tag, templates};
 use crate::store::{Broken, LineOrigin, LogKind, RevisionDetails, Store, Tx, cut};
 
 /// Number of nanoseconds of a millisecond.
@@ -76,7 +75,8 @@ impl Recorder {
         found.ok_or_else(|| format!("the revision {revision} was deleted"))
     }
 
-    fn job(&self, revision: &str) -> Result<BuildJob, String> {
+    /// The build of a revision.
+    pub(super) fn build_job(&self, revision: &str) -> Result<BuildJob, String> {
         let RevisionDetails { deployment, revision, number, .. } = self.details(revision)?;
         let tenant = self.read(|tx| tx.tenant_name(&deployment.tenant_id))?;
         let mut config = revision.source_revision_config;
@@ -89,9 +89,8 @@ impl Recorder {
                 Origin::Archive(Arc::new(archive.ok_or("the archive was removed; upload it again")?))
             }
             (Source::Codehost, _, Some(reference)) => {
-                let is_listed = self.repositories.has(&tenant, &deployment.source_config);
-                let url = deployment.source_config.repo_url.unwrap_or_default();
-                Origin::Repository { url, reference, commit: config.repo_commit_sha, is_listed }
+                let (url, access) = self.repositories.locate(&tenant, &deployment.source_config);
+                Origin::Repository { url, reference, commit: config.repo_commit_sha, access }
             }
             (Source::InternalTemplate, ..) => {
                 let path = config.graph_config_path.as_deref().unwrap_or_default();
@@ -263,20 +262,6 @@ impl Recorder {
         self.change(move |tx| tx.forget(&id)).await?;
         self.registry.remove(deployment).await;
         self.store.tidy_archives().map_err(|broken| broken.to_string())
-    }
-
-    /// The build of a revision.
-    pub(super) async fn build_job(&self, revision: &str) -> Result<BuildJob, String> {
-        let job = self.job(revision)?;
-        let Origin::Archive(archive) = job.origin.clone() else { return Ok(job) };
-        let config = job.config.clone();
-        let check = move || archives::check(&*archive, &config);
-        let contents =
-            tokio::task::spawn_blocking(check).await.map_err(|_| "the check of the archive stopped")??;
-        let line =
-            format!("received {} files, {} bytes, with {}", contents.files, contents.bytes, job.config);
-        self.log(revision, LogKind::Build, LogLevel::Info, &line);
-        Ok(job)
     }
 
     /// The pull of the image of a revision.

@@ -1,10 +1,9 @@
 //! Images of uploaded archives, templates and repositories: unpacked, copied or fetched, compiled as `agentcli build` does, and built by the engine.
 
 use std::fs::{self, File};
-use std::io::{self, Seek as _};
-use std::path::{Component, Path, PathBuf};
+use std::io;
+use std::path::{Path, PathBuf};
 
-use flate2::read::GzDecoder;
 use tempfile::TempDir;
 
 use agentcli::api::wire::LogLevel;
@@ -18,11 +17,17 @@ use agentcli::project::{self, Boundary, Project};
 
 use super::confined::confine;
 use super::repository::{self, Remote};
-use super::{BuildJob, Failure, LogSink, Origin, tree};
+use super::{BuildJob, Failure, LogSink, Origin, archive, tree};
+use crate::net::address;
 use crate::store::persist::system_error;
+use crate::store::removal;
 
 /// Width of the findings in a log, in columns.
 const WIDTH: usize = 100;
+
+/// Why a build is not tried again.
+const ENDED: &str = "the service ended while it read the source of this revision, and does not try it again by itself; \
+                     create another revision to try it once more";
 
 /// Builds an image.
 pub(super) async fn build(
@@ -36,29 +41,77 @@ pub(super) async fn build(
     let tag = job.tag.clone();
     let config = job.config.clone();
     let cache = job.cache.clone();
-    // It is removed when the build ends.
-    let tree = fs::create_dir_all(builds).and_then(|()| TempDir::with_prefix_in("tree-", builds));
-    let tree = tree.map_err(|error| {
-        let reason = project::reason(&system_error(error));
-        Failure::Refused(format!("cannot create a directory for the build: {reason}"))
-    })?;
-    if let Origin::Repository { url, reference, commit, is_listed } = &job.origin {
-        let remote = Remote { url, reference, commit: commit.as_deref(), is_listed: *is_listed };
-        repository::fetch(&remote, tree.path(), *repository_limit, &log).await.map_err(Failure::Refused)?;
+    let tree = Tree::new(builds, &job.tag)?;
+    if let Origin::Repository { url, reference, commit, access } = &job.origin {
+        let remote = Remote { url, reference, commit: commit.as_deref(), access: *access };
+        repository::fetch(&remote, &tree.path, *repository_limit, &log).await.map_err(Failure::Refused)?;
     }
-    let (root, lines) = (tree.path().to_owned(), log.clone());
-    let prepared = tokio::task::spawn_blocking(move || prepare(&root, &job, server, &lines)).await;
+    let (root, lines) = (tree.path.clone(), log.clone());
+    let mark = tree.mark.clone();
+    let prepared = tokio::task::spawn_blocking(move || {
+        let _mark = Mark::set(&mark);
+        prepare(&root, &job, server, &lines)
+    });
+    let prepared = prepared.await;
     let prepared = prepared.map_err(|_| Failure::Refused("the build stopped".to_owned()))?;
-    let request = prepared.map_err(Failure::Refused)?;
+    let (request, of_tenant) = prepared.map_err(Failure::Refused)?;
     let lines = log.clone();
     let mut request = BuildRequest { tags: vec![tag], pull: *pull, ..request };
-    let _bases = confine(engine, options, &mut request, &cache).await?;
+    let _bases = confine(engine, options, &mut request, &of_tenant, &cache).await?;
     engine.build(request, move |event| report(&event, &lines)).await.map(drop).map_err(|error| {
         let Error::Step(failed) = &error else { return error.into() };
         failed.last_lines.iter().for_each(|line| log(LogLevel::Error, line));
         let key = failed.step.key.as_ref().map(|key| format!("; it comes from `{key}` of {config}"));
-        Failure::Refused(format!("{error}{}", key.unwrap_or_default()))
+        Failure::Refused(address::hidden(&format!("{error}{}", key.unwrap_or_default())))
     })
+}
+
+/// The tree of a build, which is removed with this.
+struct Tree {
+    path: PathBuf,
+    /// The file of its [`Mark`].
+    mark: PathBuf,
+}
+
+impl Tree {
+    /// An empty tree for the build of the image `tag`. Fails if the last build of it ended the service.
+    fn new(builds: &Path, tag: &str) -> Result<Self, Failure> {
+        let mark = builds.join(format!("begun-{}", tag.replace(['/', ':'], "-")));
+        if fs::remove_file(&mark).is_ok() {
+            return Err(Failure::Refused(ENDED.to_owned()));
+        }
+        let created = fs::create_dir_all(builds).and_then(|()| TempDir::with_prefix_in("tree-", builds));
+        let path = created.map(TempDir::keep).map_err(|error| {
+            let reason = project::reason(&system_error(error));
+            Failure::Refused(format!("cannot create a directory for the build: {reason}"))
+        })?;
+        Ok(Self { path, mark })
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _mark = Mark::set(&self.mark);
+        removal::remove_directory(&self.path).ok();
+    }
+}
+
+/// A file that exists while this process reads, writes or removes the source of a tenant. If it is there when a build begins,
+/// the service ended meanwhile, perhaps by that source.
+struct Mark<'a>(&'a Path);
+
+impl<'a> Mark<'a> {
+    fn set(path: &'a Path) -> Self {
+        // Without it, the source is only tried once more.
+        File::create(path).ok();
+        Self(path)
+    }
+}
+
+impl Drop for Mark<'_> {
+    fn drop(&mut self) {
+        fs::remove_file(self.0).ok();
+    }
 }
 
 fn report(event: &BuildEvent, log: &LogSink) {
@@ -69,8 +122,8 @@ fn report(event: &BuildEvent, log: &LogSink) {
         }
         BuildEvent::StepStarted(step) if !step.internal => log(LogLevel::Info, &step.summary()),
         BuildEvent::StepLog { line, .. } => log(LogLevel::Info, line),
-        BuildEvent::StepFailed { reason, .. } => log(LogLevel::Error, reason),
-        BuildEvent::Warning { message } => log(LogLevel::Warning, message),
+        BuildEvent::StepFailed { reason, .. } => log(LogLevel::Error, &address::hidden(reason)),
+        BuildEvent::Warning { message } => log(LogLevel::Warning, &address::hidden(message)),
         BuildEvent::RunsAgain { .. }
         | BuildEvent::StepStarted(_)
         | BuildEvent::StepProgress { .. }
@@ -79,67 +132,27 @@ fn report(event: &BuildEvent, log: &LogSink) {
     }
 }
 
-/// Unpacks and compiles the source. The error is a fragment.
+/// Unpacks and compiles the source; the build, and the lines of the tenant in its Dockerfile. The error is a fragment.
 fn prepare(
     root: &Path,
     job: &BuildJob,
     server: &'static Product,
     log: &LogSink,
-) -> Result<BuildRequest, String> {
+) -> Result<(BuildRequest, Vec<String>), String> {
     match &job.origin {
-        Origin::Archive(archive) => {
-            unpack(archive, root)?;
-        }
+        Origin::Archive(archive) => unpack(archive, &job.config, root, log)?,
         Origin::Template(directory) => tree::copy(directory, root)?,
         Origin::Repository { .. } => {}
     }
     // Before it is compiled: findings quote files.
-    tree::check_links(root)?;
+    tree::check(root)?;
     compile(root, job, server, log)
 }
 
-/// Unpacks an archive, which was checked. This user may change and remove everything in the tree, whatever the modes in the
-/// archive. The error is a fragment.
-fn unpack(mut archive: &File, root: &Path) -> Result<(), String> {
-    let failed =
-        |error: io::Error| format!("cannot unpack the archive: {}", project::reason(&system_error(error)));
-    archive.rewind().map_err(failed)?;
-    for entry in tar::Archive::new(GzDecoder::new(archive)).entries().map_err(failed)? {
-        let mut entry = entry.map_err(failed)?;
-        let path = entry.path().map_err(failed)?.into_owned();
-        if path.components().any(|part| part == Component::ParentDir) {
-            // As `tar` does.
-            continue;
-        }
-        let inside: PathBuf = path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
-        // Errors of `tar` name the directory of the build; their source is that of the system.
-        let unpacked = unpack_entry(&mut entry, root, &root.join(&inside));
-        unpacked.map_err(|error| {
-            let reason = project::reason(&system_error(error));
-            format!("cannot unpack `{}` of the archive: {reason}", inside.display())
-        })?;
-    }
-    Ok(())
-}
-
-fn unpack_entry<R: io::Read>(entry: &mut tar::Entry<'_, R>, root: &Path, path: &Path) -> io::Result<()> {
-    let (kind, mode) = (entry.header().entry_type(), entry.header().mode().unwrap_or_default());
-    if kind.is_dir() {
-        fs::create_dir_all(path)?;
-        return set_mode(path, mode | 0o700);
-    }
-    entry.unpack_in(root)?;
-    if kind.is_file() { set_mode(path, mode | 0o600) } else { Ok(()) }
-}
-
-#[cfg(unix)]
-fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o777))
-}
-
-#[cfg(not(unix))]
-fn set_mode(_: &Path, _: u32) -> io::Result<()> {
+/// Unpacks an archive into the empty directory `root`, and says what is in it. The error is a fragment.
+pub fn unpack(archive: &File, config: &str, root: &Path, log: &LogSink) -> Result<(), String> {
+    let archive::Contents { files, bytes } = archive::unpack(archive, config, root)?;
+    log(LogLevel::Info, &format!("received {files} files, {bytes} bytes, with {config}"));
     Ok(())
 }
 
@@ -149,13 +162,13 @@ fn is_inside(root: &Path, path: &Path) -> io::Result<()> {
     if is_inside { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
-/// The build of the configuration in an unpacked archive for `server`; its findings are logged.
+/// The build of the configuration in an unpacked archive for `server`, and the lines of the tenant; its findings are logged.
 fn compile(
     root: &Path,
     job: &BuildJob,
     server: &'static Product,
     log: &LogSink,
-) -> Result<BuildRequest, String> {
+) -> Result<(BuildRequest, Vec<String>), String> {
     let path = Path::new(&job.config);
     is_inside(root, &root.join(path)).map_err(|_| format!("`{}` is not a file of the source", job.config))?;
     let directory = root.join(path.parent().unwrap_or(Path::new("")));
@@ -192,7 +205,7 @@ fn compile(
     plan.notes.iter().for_each(|note| log(LogLevel::Info, &note.message));
     let context = directory.join(&plan.context.root);
     is_inside(root, &context).map_err(|_| format!("{} needs files outside of the source", job.config))?;
-    BuildRequest::of_plan(&plan, context, &[])
+    Ok((BuildRequest::of_plan(&plan, context)?, plan.image.lines.clone()))
 }
 
 /// Fails with the differences if the images of `lock` are not those that the source asks for.
@@ -244,6 +257,7 @@ mod tests {
         let kept = lines.clone();
         let log: LogSink = Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned()));
         let prepared = prepare(tree.path(), &job(directory.path(), files), Default::default(), &log);
+        let prepared = prepared.map(|(request, _)| request);
         let lines = lines.lock().unwrap().clone();
         (prepared, lines, tree)
     }
@@ -294,6 +308,23 @@ mod tests {
         ] {
             assert_eq!(prepare(text).0.err().as_deref(), Some(reason));
         }
+    }
+
+    /// The steps that restore the server after them have the same key.
+    #[test]
+    fn lines_of_a_tenant_are_told_from_those_of_the_compiler() {
+        let config = VALID.replacen('{', r#"{"dockerfile_lines": ["RUN a", "COPY b c"], "#, 1);
+        let files = [
+            ("app/agent.json", &*config),
+            ("app/agent.py", "graph = object()\n"),
+            ("app/requirements.txt", ""),
+            ("app/b", ""),
+        ];
+        let (directory, tree) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let log: LogSink = Arc::new(|_, _| ());
+        let prepared = prepare(tree.path(), &job(directory.path(), &files), Default::default(), &log);
+        let (_, lines) = prepared.unwrap_or_else(|reason| panic!("{reason}"));
+        assert_eq!(lines, ["RUN a", "COPY b c"]);
     }
 
     #[test]
@@ -364,7 +395,7 @@ mod tests {
         fs::write(template.path().join("agent.py"), "graph = object()\n").unwrap();
         fs::write(template.path().join("requirements.txt"), "").unwrap();
         let tree = TempDir::new().unwrap();
-        let request =
+        let (request, _) =
             prepare(tree.path(), &job, Default::default(), &sink).unwrap_or_else(|reason| panic!("{reason}"));
         assert!(request.context.root.starts_with(tree.path()));
     }
@@ -405,6 +436,23 @@ mod tests {
         let mode = |path: &str| fs::metadata(tree.path().join(path)).unwrap().permissions().mode() & 0o7777;
         let modes = entries.map(|(path, ..)| mode(path));
         assert_eq!(modes, [0o700, 0o600, 0o755, 0o644, 0o711]);
+    }
+
+    #[test]
+    fn a_source_that_ended_the_service_is_not_read_again_by_itself() {
+        let builds = TempDir::new().unwrap();
+        let tag = "host/a/b.1:2";
+        let tree = || Tree::new(builds.path(), tag);
+        let names = || fs::read_dir(builds.path()).unwrap().count();
+        let first = tree().unwrap_or_else(|error| panic!("{error}"));
+        // As it is left if the service ends now.
+        std::mem::forget(Mark::set(&first.mark));
+        std::mem::forget(first);
+        let Err(Failure::Refused(reason)) = tree() else { panic!("it is read again") };
+        assert!(reason.contains("the service ended while it read the source"), "{reason}");
+        // What a user asks for after that is another try, and so is the build of another revision.
+        drop(tree().unwrap_or_else(|error| panic!("{error}")));
+        assert_eq!(names(), 1, "the tree of the first one");
     }
 
     #[test]

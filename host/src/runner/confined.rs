@@ -1,4 +1,4 @@
-//! Builds of tenants: their Dockerfiles reach no image and no cache of others on the engine.
+//! Builds of tenants: their Dockerfiles reach no image and no cache of others on the engine, and no URL by it.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use agentcli::engine::{BuildRequest, Engine, RegistryUser};
 use tokio::runtime::Handle;
 
 use super::dockerfile::{self, NamedImage};
-use super::{Failure, Options, images};
+use super::{Failure, Options, images, lines};
 
 /// The build argument of BuildKit that keeps the cache mounts of builds apart. A Dockerfile cannot set it.
 const CACHE_NAMESPACE: &str = "BUILDKIT_CACHE_MOUNT_NS";
@@ -32,11 +32,13 @@ impl Drop for Bases {
 }
 
 /// Confines a build: an image that the operator does not allow gets the digest that its registry gives to anybody, so that no
-/// local image is taken for it, and cache mounts are in the namespace `cache`.
+/// local image is taken for it, and cache mounts are in the namespace `cache`. An engine with source policies denies all others;
+/// for the rest, [`lines`] that could name any are refused.
 pub(super) async fn confine(
     engine: &Engine,
     options: &Options,
     request: &mut BuildRequest,
+    of_tenant: &[String],
     cache: &str,
 ) -> Result<Bases, Failure> {
     let refused = |reason: String| Failure::Refused(format!("cannot build `dockerfile_lines`: {reason}"));
@@ -44,6 +46,8 @@ pub(super) async fn confine(
     let file = request.context.extra.iter_mut().find(|(path, _)| *path == request.dockerfile);
     let Some((_, file)) = file else { return Ok(bases) };
     let mut text = String::from_utf8_lossy(file).into_owned();
+    let is_enforced = engine.has_source_policies().await?;
+    lines::check(of_tenant, is_enforced).map_err(refused)?;
     if engine.is_podman().await? {
         text = dockerfile::with_cache_ids(&text, cache);
     } else {
@@ -74,6 +78,7 @@ pub(super) async fn confine(
         return Err(refused(reason.to_owned()));
     }
     *file = text.into_bytes();
+    request.settings.sources = is_enforced.then(|| usable.into_iter().collect());
     Ok(bases)
 }
 

@@ -1,33 +1,9 @@
-//! What a Dockerfile with lines of a tenant uses besides its own stages and the build context.
-//!
-//! Engines disagree about which lines begin an instruction: only newer ones know here-documents. So every line is read as if an
-//! instruction began there, whatever is before it.
+//! The images that a Dockerfile with lines of a tenant names besides its own stages. What is not found here, the engine denies,
+//! or [`lines`](super::lines) does.
 
 use std::collections::HashSet;
 
-use agentcli::compiler::manifests::dockerfile::{Instruction, instructions};
-
-/// The instructions that an engine knows.
-const KNOWN: &[&str] = &[
-    "add",
-    "arg",
-    "cmd",
-    "copy",
-    "entrypoint",
-    "env",
-    "expose",
-    "from",
-    "healthcheck",
-    "label",
-    "maintainer",
-    "onbuild",
-    "run",
-    "shell",
-    "stopsignal",
-    "user",
-    "volume",
-    "workdir",
-];
+use agentcli::compiler::manifests::dockerfile::instructions;
 
 /// The name of the image without content.
 const SCRATCH: &str = "scratch";
@@ -52,17 +28,16 @@ pub(super) struct Uses {
     pub(super) caches: Vec<Option<String>>,
 }
 
-/// What a Dockerfile uses. The error is a fragment: it reaches more than images, or what it reaches cannot be told.
+/// What a Dockerfile uses. The error is a fragment: what it names cannot be told.
 pub(super) fn uses(dockerfile: &str) -> Result<Uses, String> {
-    let lines: Vec<&str> = dockerfile.split('\n').collect();
-    check_instructions(dockerfile)?;
+    let lines: Vec<String> = dockerfile.split('\n').map(str::to_owned).collect();
+    let all = instructions(&lines).map_err(|_| "an instruction is not finished".to_owned())?;
     let mut uses = Uses::default();
     let mut stages = HashSet::new();
     let mut count = 0;
-    for start in 0..lines.len() {
-        let (text, end) = joined(&lines, start);
-        let (keyword, rest) = keyword(&text);
-        let place = start..end;
+    for (at, instruction) in all.iter().enumerate() {
+        let (keyword, rest) = keyword(&instruction.text);
+        let place = instruction.line..all.get(at + 1).map_or(lines.len(), |next| next.line);
         match keyword.as_str() {
             "from" => {
                 let Some(from) = From::parse(rest) else { continue };
@@ -74,11 +49,7 @@ pub(super) fn uses(dockerfile: &str) -> Result<Uses, String> {
                 count += 1;
             }
             "add" | "copy" | "run" => {
-                let (flags, rest) = flags(rest);
-                if keyword == "add" {
-                    check_added(rest)?;
-                }
-                for flag in flags {
+                for flag in flags(rest).0 {
                     let from = uses_of_flag(&flag, &mut uses.caches)?;
                     // Stages have numbers, too.
                     let is_stage = |name: &String| {
@@ -131,93 +102,6 @@ pub(super) fn with_cache_ids(dockerfile: &str, namespace: &str) -> String {
         text.push_str(&format!("--mount=type=cache,id={namespace}{id},target={part}"));
     }
     text
-}
-
-/// Fails unless all engines find the same stages.
-fn check_instructions(dockerfile: &str) -> Result<(), String> {
-    let lines: Vec<&str> = dockerfile.split('\n').collect();
-    let parse = |text: String| instructions(&[text]).map_err(|_| "an instruction is not finished".to_owned());
-    let with_heredocs = parse(dockerfile.to_owned())?;
-    for instruction in &with_heredocs {
-        let keyword = instruction.keyword();
-        let is_whole = instruction.text.split_whitespace().nth(1).is_some();
-        if !KNOWN.contains(&keyword.as_str()) || !is_whole {
-            return Err(format!("`{}` is not an instruction", keyword.escape_debug()));
-        }
-        let (_, rest) = flags(self::keyword(&instruction.text).1);
-        // A list of words has no here-documents.
-        if serde_json::from_str::<Vec<String>>(rest).is_err() {
-            check_heredocs(&instruction.text)?;
-        }
-    }
-    let without_heredocs = parse(dockerfile.replace("<<", "__"))?;
-    let stages = |all: &[Instruction]| -> Vec<From> {
-        all.iter()
-            .filter(|it| it.keyword() == "from")
-            .filter_map(|it| From::parse(keyword(&it.text).1))
-            .collect()
-    };
-    let anywhere = (0..lines.len()).filter_map(|start| {
-        let (text, _) = joined(&lines, start);
-        let (keyword, rest) = keyword(&text);
-        (keyword == "from").then(|| From::parse(rest)).flatten()
-    });
-    let stages_anywhere: Vec<From> = anywhere.collect();
-    if stages(&with_heredocs) == stages_anywhere && stages(&without_heredocs) == stages_anywhere {
-        return Ok(());
-    }
-    Err("a line of another instruction is a `FROM`, which some engines take for a stage".to_owned())
-}
-
-/// Fails if here-documents end where not all engines see it.
-fn check_heredocs(instruction: &str) -> Result<(), String> {
-    let mut rest = instruction;
-    while let Some(at) = rest.find("<<") {
-        // A word of its own, perhaps with the number of a file.
-        let before = rest[..at].trim_end_matches(|c: char| c.is_ascii_digit());
-        let is_word = before.is_empty() || before.ends_with(char::is_whitespace);
-        rest = &rest[at + 2..];
-        if let Some(here_string) = rest.strip_prefix('<') {
-            rest = here_string.trim_start_matches('<');
-            continue;
-        }
-        if !is_word {
-            continue;
-        }
-        let delimiter = rest.strip_prefix('-').unwrap_or(rest);
-        let end = delimiter.find(char::is_whitespace).unwrap_or(delimiter.len());
-        let delimiter = &delimiter[..end];
-        let inner = ['\'', '"'].iter().find_map(|quote| delimiter.strip_prefix(*quote)?.strip_suffix(*quote));
-        let word = inner.unwrap_or(delimiter);
-        let is_plain = !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
-        if !is_plain || KNOWN.contains(&word.to_lowercase().as_str()) {
-            return Err(format!(
-                "the delimiter of a here-document must be a word that is not an instruction, such as `EOF`: `{}`",
-                delimiter.escape_debug()
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// The instruction that begins at a line, with all lines that may continue it, and the line after them.
-fn joined(lines: &[&str], start: usize) -> (String, usize) {
-    let (mut text, mut at) = (String::new(), start);
-    while let Some(line) = lines.get(at) {
-        at += 1;
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        if at - 1 > start && (line.trim().is_empty() || line.trim_start().starts_with('#')) {
-            continue;
-        }
-        match line.trim_end().strip_suffix('\\') {
-            Some(start) => text.push_str(start),
-            None => {
-                text.push_str(line);
-                break;
-            }
-        }
-    }
-    (text, at)
 }
 
 /// The keyword of an instruction in lowercase, and what follows it. That of `ONBUILD` is the one that it delays.
@@ -286,8 +170,6 @@ fn uses_of_flag(flag: &str, caches: &mut Vec<Option<String>>) -> Result<Option<S
     let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
     match name.to_lowercase().as_str() {
         "--from" => Ok(Some(value.to_owned())),
-        "--network" if !matches!(value, "default" | "none") => Err(format!("`{flag}` is not permitted")),
-        "--security" => Err(format!("`{flag}` is not permitted")),
         "--mount" => {
             if value.contains('"') {
                 return Err(format!("write `{flag}` without quotes"));
@@ -308,17 +190,6 @@ fn uses_of_flag(flag: &str, caches: &mut Vec<Option<String>>) -> Result<Option<S
         }
         _ => Ok(None),
     }
-}
-
-/// Fails if `ADD` may fetch a URL or a repository: the engine does so in the network of the host.
-fn check_added(sources: &str) -> Result<(), String> {
-    if sources.contains(['$', ':', '@', '\\']) || sources.to_lowercase().contains("github.com/") {
-        return Err(format!(
-            "`ADD {}` may fetch from the network of the host; use COPY for files, and RUN with curl or git for others",
-            sources.escape_debug()
-        ));
-    }
-    Ok(())
 }
 
 /// The name of an image that all engines read alike. The error is a fragment.
@@ -387,8 +258,6 @@ mod tests {
             (&["RUN --mount=type=tmpfs,target=/b --mount=from=source,from=other,target=/a true"], "other"),
             (&["ONBUILD COPY --from=other /a /b"], "other"),
             (&["onbuild ONBUILD run --mount=from=other,target=/a true"], "other"),
-            // A here-document for newer engines only.
-            (&["RUN cat <<EOF", "COPY --from=other /a /b", "EOF"], "other"),
             (&["RUN cat <<EOF", "x \\", "EOF", "COPY --from=other /a /b"], "other"),
         ] {
             assert_eq!(images(lines), Ok(vec![expected.to_owned()]), "{lines:?}");
@@ -396,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_engines_read_differently_are_refused() {
+    fn names_that_cannot_be_told_are_refused() {
         for (lines, expected) in [
             (&["FROM $OTHER"][..], "without variables"),
             (&["FROM ${X:-other}"], "without variables"),
@@ -406,27 +275,6 @@ mod tests {
             (&["RUN --mount=type=bind,from=${X},target=/a true"], "without variables"),
             (&["RUN --mount=type=$T,target=/a true"], "without variables"),
             (&["RUN --mount=type=bind,\\\"from=other\\\",target=/a true"], "without quotes"),
-            (&["COPY <<EOF /x", "FROM other", "EOF"], "which some engines take for a stage"),
-            (&["RUN <<EOF", "FROM scratch AS other", "EOF", "COPY --from=other /a /b"], "take for a stage"),
-            (&["ONBUILD FROM other"], "which some engines take for a stage"),
-            (&["RUN cat <<'W\\'", "W\\", "FROM other", "W"], "delimiter of a here-document"),
-            (&["RUN cat <<RUN", "x", "RUN", "RUN y"], "delimiter of a here-document"),
-            (&["RUN cat <<A$B", "x", "A$B"], "delimiter of a here-document"),
-            (&["RUN [ <<'RUN x'", "FROM scratch AS other", "RUN x"], "delimiter of a here-document"),
-            // The delimiter of a here-document that only another reader sees.
-            (
-                &["RUN echo \"a <<EOF b", "FROM scratch AS other", "EOF", "COPY --from=other /a /b"],
-                "not an instruction",
-            ),
-            (&["EVIL x"], "`evil` is not an instruction"),
-            (&["ADD http://127.0.0.1/ /x"], "network of the host"),
-            (&["ADD $URL /x"], "network of the host"),
-            (&["ADD [\"https://a.example\", \"/x\"]"], "network of the host"),
-            (&["ADD git@a.example:b.git /x"], "network of the host"),
-            (&["ADD github.com/a/b /x"], "network of the host"),
-            (&["ONBUILD ADD http://127.0.0.1/ /x"], "network of the host"),
-            (&["RUN --network=host true"], "is not permitted"),
-            (&["RUN --security=insecure true"], "is not permitted"),
         ] {
             let refused = images(lines).expect_err(&format!("{lines:?}"));
             assert!(refused.contains(expected), "{lines:?}: {refused}");

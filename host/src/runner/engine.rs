@@ -21,6 +21,7 @@ use super::{
     Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, Options, PullFrom,
     PullJob, Runner, build, images, migrations, networks,
 };
+use crate::net::address;
 
 /// The reason to refuse a mount prefix. A variable may be secret, so that it is not quoted.
 const WRONG_PREFIX: &str = "the mount prefix is not a path; set MOUNT_PREFIX or `http.mount_prefix` to a path that starts \
@@ -291,6 +292,7 @@ impl From<Error> for Failure {
             Some(hint) if !matches!(error, Error::NameTaken { .. }) => format!("{error}; {hint}"),
             _ => error.to_string(),
         };
+        let reason = address::hidden(&reason);
         match error {
             Error::Denied { .. }
             | Error::Gone { .. }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::net::lookup_host;
 use tokio::time::sleep;
-use url::{Host, Url};
+use url::Host;
 
 use agentcli::api::wire::LogLevel;
 use agentcli::child::{self, Command};
@@ -17,6 +17,7 @@ use agentcli::project::{self, Boundary, DiskFiles};
 
 use crate::net::address;
 
+use super::code_host::{self, RepositoryAccess};
 use super::{LogSink, tree};
 
 /// The protocols by which listed repositories are fetched: neither from the files of this machine nor by its programs.
@@ -26,7 +27,7 @@ const PROTOCOLS: &str = "https:http:ssh";
 const ANONYMOUS_PROTOCOLS: &str = "https:http";
 
 /// The oldest git that connects to given addresses.
-const OLDEST_ANONYMOUS: (u32, u32) = (2, 37);
+const OLDEST_PINNED: (u32, u32) = (2, 37);
 
 /// A file without content, and a directory without files.
 const NOTHING: &str = "/dev/null";
@@ -55,8 +56,10 @@ const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// Interval at which the size of a fetched tree is checked.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Settings of git: a transfer of less than 1,000 bytes a second for a minute fails.
-const SETTINGS: [&str; 4] = ["-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60"];
+/// Settings of git: a transfer of less than 1,000 bytes a second for a minute fails, and a redirect, to a host that was not
+/// checked.
+const SETTINGS: [&str; 6] =
+    ["-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60", "-c", "http.followRedirects=false"];
 
 /// A commit of a repository.
 pub(super) struct Remote<'a> {
@@ -66,8 +69,8 @@ pub(super) struct Remote<'a> {
     pub(super) reference: &'a str,
     /// The commit, if it need not be the newest one.
     pub(super) commit: Option<&'a str>,
-    /// Whether the operator lists it for the tenant.
-    pub(super) is_listed: bool,
+    /// How it is fetched.
+    pub(super) access: RepositoryAccess,
 }
 
 /// How git fetches.
@@ -75,8 +78,9 @@ struct Git<'a> {
     root: &'a Path,
     /// The URL as git gets it.
     url: String,
-    /// The addresses of a repository that is fetched without credentials, for curl; absent for a listed one.
-    pinned: Option<String>,
+    access: RepositoryAccess,
+    /// The addresses that git connects to, for curl; empty if the URL has an address itself, or any will do.
+    pinned: String,
 }
 
 /// Fetches a commit into `root`, at most `limit` bytes with the objects of git; returns its hash. The error is a fragment.
@@ -128,7 +132,7 @@ fn has_large_files(root: &Path) -> bool {
 
 impl Remote<'_> {
     async fn fetch(&self, root: &Path) -> Result<String, String> {
-        let git = Git::new(root, self.url, self.is_listed).await?;
+        let git = Git::new(root, self.url, self.access).await?;
         let name = self.full_name(&git).await?;
         git.run(&["init", "--quiet", "--template="]).await?;
         git.fetch_object(&name).await?;
@@ -161,27 +165,31 @@ impl Remote<'_> {
 
 impl<'a> Git<'a> {
     /// Prepares to fetch from `url`. The error is a fragment.
-    async fn new(root: &'a Path, url: &str, is_listed: bool) -> Result<Self, String> {
-        if is_listed {
-            return Ok(Self { root, url: url.to_owned(), pinned: None });
+    async fn new(root: &'a Path, url: &str, access: RepositoryAccess) -> Result<Self, String> {
+        let printed = code_host::printed(url)
+            .map_err(|reason| format!("cannot fetch {}: the URL must {reason}", url.escape_debug()))?;
+        let mut git = Self { root, url: printed, access, pinned: String::new() };
+        if access == RepositoryAccess::Private {
+            return Ok(git);
         }
-        let ssh = || {
-            format!(
-                "{url} is fetched with credentials, and the operator does not list it for you in --repositories"
-            )
-        };
-        let parsed =
-            Url::parse(url).ok().filter(|url| matches!(url.scheme(), "https" | "http")).ok_or_else(ssh)?;
-        let pinned = public_addresses(&parsed).await?;
-        // As it was understood here: git may understand the text in another way.
-        let git = Self { root, url: parsed.to_string(), pinned: Some(pinned) };
-        let version = git.run(&["version"]).await?;
-        if !is_recent(&version) {
-            let (major, minor) = OLDEST_ANONYMOUS;
+        let is_http = git.url.starts_with("http");
+        if access == RepositoryAccess::Anonymous && !is_http {
             return Err(format!(
-                "{url} needs git {major}.{minor} or later on the host, or a record in --repositories"
+                "{url} is fetched with credentials, and the operator does not list it for you in --repositories"
             ));
         }
+        let pinned = public_addresses(&git.url, access).await?;
+        // ssh connects by itself.
+        if !is_http {
+            return Ok(git);
+        }
+        if !is_recent(&git.run(&["version"]).await?) {
+            let (major, minor) = OLDEST_PINNED;
+            return Err(format!(
+                "{url} needs git {major}.{minor} or later on the host, or a private record in --repositories"
+            ));
+        }
+        git.pinned = pinned;
         Ok(git)
     }
 
@@ -203,7 +211,8 @@ impl<'a> Git<'a> {
         })?;
         if !status.is_success() {
             // Tenants read it, and do not need the directory of the build.
-            let reason = reason(&stderr, self.pinned.is_none()).replace(&*self.root.to_string_lossy(), ".");
+            let is_listed = self.access != RepositoryAccess::Anonymous;
+            let reason = reason(&stderr, is_listed).replace(&*self.root.to_string_lossy(), ".");
             return Err(format!("git {} failed: {reason}", arguments.first().unwrap_or(&"")));
         }
         Ok(String::from_utf8_lossy(&stdout).trim().to_owned())
@@ -222,24 +231,23 @@ impl<'a> Git<'a> {
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_PARAMETERS"] {
             git = git.without(name);
         }
-        git = match &self.pinned {
-            None => git.variable("GIT_ALLOW_PROTOCOL", PROTOCOLS),
-            Some(pinned) => anonymous(git, pinned),
+        if !self.pinned.is_empty() {
+            // The addresses that were checked: a second lookup could find others.
+            git = git.argument("-c").argument(format!("http.curloptResolve={}", self.pinned));
+        }
+        git = match self.access {
+            RepositoryAccess::Anonymous => anonymous(git),
+            RepositoryAccess::Listed | RepositoryAccess::Private => {
+                git.variable("GIT_ALLOW_PROTOCOL", PROTOCOLS)
+            }
         };
         git.arguments(arguments)
     }
 }
 
-/// Git without the identity and the settings of the operator, which connects to `pinned` only.
-fn anonymous(git: Command, pinned: &str) -> Command {
-    let settings = [
-        // The addresses that were checked: a second lookup could find others.
-        format!("http.curloptResolve={pinned}"),
-        "http.followRedirects=false".to_owned(),
-        "credential.helper=".to_owned(),
-    ];
-    let settings = settings.iter().filter(|it| !pinned.is_empty() || !it.starts_with("http.curloptResolve"));
-    let git = settings.fold(git, |git, setting| git.argument("-c").argument(setting));
+/// Git without the identity and the settings of the operator.
+fn anonymous(git: Command) -> Command {
+    let git = git.argument("-c").argument("credential.helper=");
     let git = OF_OPERATOR.iter().fold(git, |git, name| git.without(name));
     git.variable("GIT_ALLOW_PROTOCOL", ANONYMOUS_PROTOCOLS)
         .variable("GIT_CONFIG_NOSYSTEM", "1")
@@ -249,16 +257,21 @@ fn anonymous(git: Command, pinned: &str) -> Command {
         .variable("HOME", NOTHING)
 }
 
-/// `HOST:PORT:ADDRESSES` of a URL, for curl; empty if the host is an address itself. The error is a fragment: an address is one
-/// of this machine or its network.
-async fn public_addresses(url: &Url) -> Result<String, String> {
+/// `HOST:PORT:ADDRESSES` of a printed URL, for curl; empty if the host is an address itself. The error is a fragment: an address
+/// is one of this machine or its network.
+async fn public_addresses(url: &str, access: RepositoryAccess) -> Result<String, String> {
     let private = || {
-        format!("cannot fetch {url}: its address is not public, and the operator does not list it for you")
+        let way = match access {
+            RepositoryAccess::Anonymous => "the operator does not list it for you",
+            _ => "its record in --repositories is not `\"private\": true`",
+        };
+        format!("cannot fetch {url}: its address is not public, and {way}")
     };
-    let (name, port) = match (url.host(), url.port_or_known_default()) {
-        (Some(Host::Domain(name)), Some(port)) => (name, port),
-        (Some(Host::Ipv4(address)), _) if address::is_public(address.into()) => return Ok(String::new()),
-        (Some(Host::Ipv6(address)), _) if address::is_public(address.into()) => return Ok(String::new()),
+    let found = code_host::host(url);
+    let (name, port) = match &found {
+        Some((Host::Domain(name), port)) => (name.as_str(), *port),
+        Some((Host::Ipv4(address), _)) if address::is_public((*address).into()) => return Ok(String::new()),
+        Some((Host::Ipv6(address), _)) if address::is_public((*address).into()) => return Ok(String::new()),
         _ => return Err(private()),
     };
     let found = lookup_host((name, port)).await;
@@ -279,7 +292,7 @@ async fn public_addresses(url: &Url) -> Result<String, String> {
 fn is_recent(version: &str) -> bool {
     let numbers = version.split_whitespace().nth(2).unwrap_or_default();
     let mut numbers = numbers.split('.').map_while(|part| part.parse::<u32>().ok());
-    numbers.next().zip(numbers.next()).is_some_and(|version| version >= OLDEST_ANONYMOUS)
+    numbers.next().zip(numbers.next()).is_some_and(|version| version >= OLDEST_PINNED)
 }
 
 /// The reason in the messages of git, without credentials that its settings put into URLs.
@@ -377,7 +390,7 @@ mod tests {
                 .variable("GIT_TERMINAL_PROMPT", "0");
             let (url, got) = asking();
             let ask = ["ls-remote", "--", &url];
-            for (git, is_listed) in [(anonymous(operator.clone(), ""), false), (operator, true)] {
+            for (git, is_listed) in [(anonymous(operator.clone()), false), (operator, true)] {
                 let (status, ..) = child::output_and_errors(&git.arguments(ask), "").await.unwrap();
                 assert!(!status.is_success());
                 assert_eq!(!got.lock().unwrap().is_empty(), is_listed, "{name}");
@@ -408,15 +421,120 @@ mod tests {
             "http://[::ffff:10.0.0.1]/a.git",
             "https://169.254.169.254/a.git",
             "https://192.168.0.1/a.git",
+            "ssh://git@127.0.0.1/a.git",
+            "ssh://git@2130706433/a.git",
+            "git@localhost:a.git",
         ] {
-            let reason = public_addresses(&Url::parse(url).unwrap()).await.unwrap_err();
-            assert!(
-                reason.contains("its address is not public") || reason.contains("cannot look up"),
-                "{url}: {reason}"
+            let printed = code_host::printed(url).unwrap();
+            for access in [RepositoryAccess::Anonymous, RepositoryAccess::Listed] {
+                let reason = public_addresses(&printed, access).await.unwrap_err();
+                let is_expected =
+                    reason.contains("its address is not public") || reason.contains("cannot look up");
+                assert!(is_expected, "{url}: {reason}");
+            }
+        }
+        for url in ["https://[2606:4700::1111]/a", "http://8.8.8.8:8080/a", "ssh://git@8.8.8.8/a"] {
+            let found = public_addresses(&code_host::printed(url).unwrap(), RepositoryAccess::Listed).await;
+            assert_eq!(found.as_deref(), Ok(""), "{url}");
+        }
+    }
+
+    /// A proxy of git that answers nothing: the lines that it gets first.
+    fn proxy() -> (String, std::sync::mpsc::Receiver<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (sender, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                let line = lines.next().unwrap_or_default();
+                // All of the head, so that the connection is not reset.
+                lines.find(String::is_empty);
+                sender.send(line).ok();
+                stream
+                    .write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                    .ok();
+            }
+        });
+        (url, lines)
+    }
+
+    /// What git asks for is what was checked. AGENTCLI_TEST_MUTATIONS is the number of mutated URLs.
+    #[test]
+    fn git_understands_printed_urls_in_the_same_way() {
+        const PARTS: &[&str] = &[
+            "\\",
+            "@",
+            ":",
+            "/",
+            "//",
+            "..",
+            "%2e",
+            "%2F",
+            "%5c",
+            "%00",
+            "#",
+            "?",
+            "[::1]",
+            "127.0.0.1",
+            "0x7f.1",
+            "\t",
+            "é",
+            "::",
+            "ext::",
+            "%40",
+            ";",
+            "&",
+            "'",
+            "*",
+            "~",
+            "_",
+            "-",
+            ".",
+            "80",
+            "443",
+            "user",
+            "codehost.example",
+            "\u{ff0f}",
+        ];
+        let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+        let mut random = fastrand::Rng::with_seed(number("PROPTEST_RNG_SEED").unwrap_or(61));
+        let (proxy, lines) = proxy();
+        let home = tempfile::tempdir().unwrap();
+        let (count, mut asked) = (number("AGENTCLI_TEST_MUTATIONS").unwrap_or(400), 0);
+        for at in 0..count {
+            let seeds =
+                ["http://codehost.example/acme/agent", "http://127.0.0.1:8080/a.git", "http://[::1]:1/a/b/"];
+            let mut url = seeds[random.usize(..seeds.len())].to_owned();
+            for _ in 0..random.usize(1..5) {
+                let places: Vec<usize> = url.char_indices().map(|(at, _)| at).filter(|at| *at >= 7).collect();
+                let place = places[random.usize(..places.len())];
+                url.insert_str(place, PARTS[random.usize(..PARTS.len())]);
+            }
+            let Ok(printed) = code_host::printed(&url) else { continue };
+            let parsed = url::Url::parse(&url).unwrap();
+            asked += 1;
+            let mut git = std::process::Command::new("git");
+            let done = git
+                .args(["-c", &format!("http.proxy={proxy}"), "ls-remote", "--", &printed])
+                .env_clear()
+                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+                .env("HOME", home.path())
+                .output()
+                .unwrap();
+            let line = lines.try_iter().next().unwrap_or_default();
+            let base = url::Url::parse(line.split(' ').nth(1).unwrap_or_default());
+            let errors = String::from_utf8_lossy(&done.stderr);
+            let base = base
+                .unwrap_or_else(|_| panic!("{at}: {url:?} is {printed}, and git asks {line:?}: {errors}"));
+            let path = parsed.path();
+            let path = format!("{}/info/refs", path.strip_suffix('/').unwrap_or(path));
+            assert_eq!(
+                (base.host_str(), base.port_or_known_default(), base.path()),
+                (parsed.host_str(), parsed.port_or_known_default(), &*path),
+                "{at}: {url:?} is {printed}, and git asks {line:?}"
             );
         }
-        for url in ["https://[2606:4700::1111]/a", "http://8.8.8.8:8080/a"] {
-            assert_eq!(public_addresses(&Url::parse(url).unwrap()).await.as_deref(), Ok(""));
-        }
+        assert!(asked > count / 20, "{asked} of {count}");
     }
 }

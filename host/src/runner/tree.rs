@@ -10,6 +10,9 @@ use agentcli::context;
 /// Maximum number of bytes of paths to resolve through links.
 const EFFORT: u64 = 1 << 29;
 
+/// Maximum number of names in a path: what is read and packed by functions that call themselves for each directory.
+pub(super) const DEPTH: usize = 128;
+
 /// Size that a file or a directory has at least on disk, in bytes.
 const BLOCK: u64 = 4096;
 
@@ -25,16 +28,27 @@ pub(super) fn size(root: &Path) -> u64 {
     total
 }
 
-/// Fails if a link leads out of the tree: everything else on this machine belongs to others. The error is a fragment.
-pub(super) fn check_links(root: &Path) -> Result<(), String> {
+/// Fails if a link leads out of the tree, since everything else on this machine belongs to others, or if it is too deep. The
+/// error is a fragment.
+pub(super) fn check(root: &Path) -> Result<(), String> {
     let mut links = HashMap::new();
+    let mut too_deep = None;
     let each = |path: &Path, entry: &fs::DirEntry| {
+        if path.components().count() > DEPTH {
+            too_deep.get_or_insert_with(|| path.to_owned());
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
         if entry.file_type()?.is_symlink() {
             links.insert(path.to_owned(), fs::read_link(entry.path())?);
         }
         Ok(())
     };
-    walk(root, each).map_err(|error| unreadable(&error))?;
+    let walked = walk(root, each);
+    if let Some(path) = too_deep {
+        let begin: String = path.display().to_string().chars().take(80).collect();
+        return Err(format!("`{begin}…` is below more than {DEPTH} directories"));
+    }
+    walked.map_err(|error| unreadable(&error))?;
     let known: HashMap<&Path, &Path> = links.iter().map(|(path, target)| (&**path, &**target)).collect();
     let mut effort = EFFORT;
     for (path, target) in &links {
@@ -105,7 +119,7 @@ mod tests {
         fs::create_dir(from.path().join("app")).unwrap();
         fs::write(from.path().join("app/file"), "text").unwrap();
         link(Path::new("../app/file"), &from.path().join("app/link")).unwrap();
-        assert_eq!(check_links(from.path()), Ok(()));
+        assert_eq!(check(from.path()), Ok(()));
         copy(from.path(), to.path()).unwrap();
         assert_eq!(fs::read_link(to.path().join("app/link")).unwrap(), Path::new("../app/file"));
         assert_eq!(fs::read_to_string(to.path().join("app/link")).unwrap(), "text");
@@ -113,7 +127,7 @@ mod tests {
         for target in ["/etc/passwd", "../../x", "link/../../../x"] {
             let out = to.path().join("app/out");
             link(Path::new(target), &out).unwrap();
-            let reason = check_links(to.path()).unwrap_err();
+            let reason = check(to.path()).unwrap_err();
             assert!(reason.starts_with("`app/out` is a link out of the source"), "{reason}");
             fs::remove_file(out).unwrap();
         }

@@ -106,7 +106,7 @@ impl Build {
         let settings = self.build.read(env, &planned.plan, true)?;
         let uses_cache = settings.uses_cache();
         let requests =
-            self.requests(&BuildRequest { settings, ..image::request(env, &planned, &[])? }, &platforms);
+            self.requests(&BuildRequest { settings, ..image::request(env, &planned)? }, &platforms);
         if let Some(image) = &self.verify {
             let [request] = requests.try_into().map_err(|_| {
                 Error::usage("--verify compares one image", "pass the platform of the image, or none")

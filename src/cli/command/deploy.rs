@@ -7,12 +7,16 @@ mod get;
 mod list;
 mod listeners;
 mod logs;
+mod open;
 mod repos;
+mod restart;
 mod revisions;
 mod rollback;
+mod secrets;
 mod ship;
 mod shown;
 mod update;
+mod which;
 
 use crate::cli::env::Env;
 use crate::error::Error;
@@ -36,6 +40,10 @@ enum DeployCommand {
     #[command(subcommand)]
     Revisions(revisions::Revisions),
     Rollback(rollback::Rollback),
+    Restart(restart::Restart),
+    #[command(subcommand)]
+    Secrets(secrets::Secrets),
+    Open(open::Open),
     #[command(subcommand)]
     Listeners(listeners::Listeners),
     Repos(repos::Repos),
@@ -66,6 +74,9 @@ impl DeployCommand {
             Self::Logs(logs) => logs.run(env),
             Self::Revisions(revisions) => revisions.run(env),
             Self::Rollback(rollback) => rollback.run(env),
+            Self::Restart(restart) => restart.run(env),
+            Self::Secrets(secrets) => secrets.run(env),
+            Self::Open(open) => open.run(env),
             Self::Listeners(listeners) => listeners.run(env),
             Self::Repos(repos) => repos.run(env),
             Self::Delete(delete) => delete.run(env),

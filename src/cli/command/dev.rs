@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 
+use url::Host;
+
 use crate::cli::ask::confirm;
 use crate::cli::check::{self, ConfigOption};
 use crate::cli::compile;
@@ -52,7 +54,7 @@ const INSPECTION: Duration = Duration::from_secs(30);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  agentcli dev                                    run ./agent.json on http://127.0.0.1:2024
+  agentcli dev                                    run ./agent.json, with a page at http://127.0.0.1:2024
   agentcli dev ./agent.py:graph                   run this graph, without a configuration
   agentcli dev --port 8080 --no-browser           fail if port 8080 is taken
   agentcli dev --debug-port 5678 --wait-for-client
@@ -72,6 +74,14 @@ pub(crate) struct Dev {
     /// Port to listen on [default: 2024 or the next free one]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
+
+    /// Name under which other programs ask for the server, such as host.docker.internal; may be repeated
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
+    allow_host: Vec<String>,
+
+    /// Files whose changes do not restart the server, beside those that git ignores: a pattern of .dockerignore from the directory of the configuration, or a name at any depth; may be repeated
+    #[arg(long, value_name = "GLOB", value_parser = glob, conflicts_with = "no_reload")]
+    reload_exclude: Vec<String>,
 
     /// Do not restart on changes
     #[arg(long)]
@@ -152,9 +162,22 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     start_timeout: u64,
 
+    /// Send traces of Python graphs to an OpenTelemetry collector, and nowhere else [default URL: http://127.0.0.1:4318]
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, value_parser = collector)]
+    #[arg(default_missing_value = "http://127.0.0.1:4318")]
+    otlp: Option<String>,
+
     /// Print events as JSON Lines
     #[arg(long)]
     json: bool,
+}
+
+/// The address of a collector.
+fn collector(url: &str) -> Result<String, &'static str> {
+    let is_url = ["http://", "https://"]
+        .iter()
+        .any(|scheme| url.strip_prefix(scheme).is_some_and(|it| !it.is_empty()));
+    if is_url { Ok(url.to_owned()) } else { Err("it is no URL; write it as http://HOST:PORT") }
 }
 
 /// A server of `dev`. The one in memory is the same for all images.
@@ -166,6 +189,36 @@ fn server(name: &str) -> Result<&'static Product, String> {
         Some(_) => Err("it runs only in its image: use `agentcli up`".to_owned()),
         None => Err(format!("there are {}", listed(here.map(|product| product.name)))),
     }
+}
+
+/// A name of the server in URLs.
+fn host_name(text: &str) -> Result<String, String> {
+    match Host::parse(text) {
+        Ok(Host::Domain(_)) => Ok(text.to_owned()),
+        Ok(_) => Err("IP addresses are always allowed".to_owned()),
+        Err(_) => Err("it is not a host name: pass it without a scheme, port and path".to_owned()),
+    }
+}
+
+/// A line of a .dockerignore that ignores something.
+fn glob(text: &str) -> Result<String, String> {
+    match text.trim_matches('/') {
+        "" => Err("it is empty".to_owned()),
+        path if path.starts_with(['!', '#']) => Err("it may not begin with ! or #".to_owned()),
+        path => Ok(path.to_owned()),
+    }
+}
+
+/// Patterns of files below a directory, as lines of a .dockerignore at a root that is that directory or above it.
+fn below(directory: &Path, root: &str, globs: &[String]) -> Vec<String> {
+    let root = directory.join(root);
+    let root = root.canonicalize().unwrap_or(root);
+    let inside = directory.strip_prefix(&root).unwrap_or(Path::new(""));
+    let line = |glob: &String| {
+        let place = if glob.contains('/') { inside.to_owned() } else { inside.join("**") };
+        place.join(glob).display().to_string()
+    };
+    globs.iter().map(line).collect()
 }
 
 /// Log levels of the server, which has them in upper case.
@@ -195,7 +248,7 @@ impl Reader<'_> {
     fn session(&self, env: &mut Env) -> Result<Session, Error> {
         let Dev { graph, config, no_lock, server, .. } = self.dev;
         let options = compiler::Options { no_lock: *no_lock, server, ..Default::default() };
-        let (project, config, plan) = match graph {
+        let (project, config, mut plan) = match graph {
             None => {
                 let path = config.path(env);
                 check::compile(env, &path, &options, UNUSED)?
@@ -208,8 +261,11 @@ impl Reader<'_> {
         };
         let directory = compile::directory_of(&env.directory.join(&project.path));
         let directory = directory.canonicalize().unwrap_or(directory);
-        let values = variables::values(env, &project, &config);
-        Ok(Session { directory, plan, env: values.into_iter().chain(self.databases.clone()).collect() })
+        let excluded = below(&directory, &plan.local.watch.root, &self.dev.reload_exclude);
+        plan.local.watch.ignore.extend(excluded);
+        let values = variables::values(env, &project, &config, false);
+        let env = values.into_iter().chain(self.databases.clone()).chain(self.dev.traces());
+        Ok(Session { directory, plan, env: env.collect() })
     }
 }
 
@@ -244,6 +300,13 @@ impl Dev {
         Ok(())
     }
 
+    /// The variables that send traces to the collector.
+    fn traces(&self) -> Vec<(String, Option<String>)> {
+        let address = self.otlp.iter().map(|address| (local::COLLECTOR, address.as_str()));
+        let all = address.flat_map(|address| local::TRACES.into_iter().chain([address]));
+        all.map(|(name, value)| (name.to_owned(), Some(value.to_owned()))).collect()
+    }
+
     fn options(&self, env: &Env) -> Result<Options, Error> {
         let consent = match (self.no_install, self.yes || !env.can_ask()) {
             (true, _) => Consent::Never,
@@ -253,6 +316,7 @@ impl Dev {
         Ok(Options {
             host: self.host.clone(),
             port: self.port.map_or(Port::From(local::PORT), Port::Exactly),
+            allowed_hosts: self.allow_host.clone(),
             reload: !self.no_reload,
             standby: !self.no_standby,
             jobs: self.n_jobs_per_worker,

@@ -12,7 +12,7 @@ use crate::cli::setup::real_directory;
 use crate::compiler::back::emit::dockerfile::{self, shell_word};
 use crate::compiler::back::emit::heading::MARK;
 use crate::compiler::paths;
-use crate::compiler::server::files::{self, README, SUFFIX};
+use crate::compiler::server::files::{README, SUFFIX};
 use crate::compiler::words::listed;
 use crate::error::Error;
 use crate::project;
@@ -45,12 +45,15 @@ impl Dockerfile {
                 );
                 warn(env, &text);
             }
-            if let Some(directory) = &planned.plan.server.files {
+            let generated = planned.plan.generated_files();
+            let directory = planned.plan.server.files.as_ref().map(|directory| format!("{directory}/"));
+            let requirements = generated.first().map(|file| &file.path);
+            if let Some(copied) = directory.as_ref().or(requirements) {
                 let path = project::with_slashes(
                     &Path::new(&planned.project.source.name).with_file_name("Dockerfile"),
                 );
                 let text = format!(
-                    "this Dockerfile copies the server from `{directory}/`; `agentcli dockerfile {}` writes both",
+                    "this Dockerfile copies `{copied}`; `agentcli dockerfile {}` writes both",
                     shell_word(&path)
                 );
                 note(env, &text);
@@ -65,33 +68,36 @@ impl Dockerfile {
 
 /// The Dockerfile, what selects what its build sees, and the files of a server that its image installs.
 pub(super) fn artifacts(env: &Env, planned: &Planned, save_path: &Path) -> Result<Vec<Artifact>, Error> {
-    let beside = |ending| -> PathBuf {
+    let beside = |ending: &str| -> PathBuf {
         [save_path.as_os_str(), OsStr::new(ending)].into_iter().collect::<OsString>().into()
     };
     let mut plan = planned.plan.clone();
-    let directory = beside(SUFFIX);
-    plan.move_server_files(in_context(env, planned, &directory)?);
-    let readme = directory.join(README);
-    let server = files::files(plan.server.product).into_iter().map(|file| Artifact {
-        readme: Some(readme.clone()),
-        ..Artifact::new(directory.join(file.path), file.text)
+    plan.move_generated_files(&in_context(env, planned, save_path)?);
+    let readme = beside(SUFFIX).join(README);
+    let generated = plan.generated_files().into_iter().map(|file| Artifact {
+        readme: file.ending.starts_with(SUFFIX).then(|| readme.clone()),
+        ..Artifact::new(beside(&file.ending), file.text)
     });
     let mut artifacts = vec![
         Artifact::new(save_path.to_owned(), dockerfile::dockerfile(&plan)),
         Artifact::new(beside(".dockerignore"), dockerfile::dockerignore(&plan)),
     ];
-    artifacts.extend(server);
+    artifacts.extend(generated);
     Ok(artifacts)
 }
 
-/// A directory that the image gets, relative to the context.
-fn in_context(env: &Env, planned: &Planned, directory: &Path) -> Result<String, Error> {
+/// A Dockerfile relative to the context.
+fn in_context(env: &Env, planned: &Planned, dockerfile: &Path) -> Result<String, Error> {
     let context = env.directory.join(&planned.context);
-    let parent = project::relative(&context, &env.directory.join(directory_of(directory)));
-    let path = paths::join(&parent, &directory.file_name().unwrap_or_default().to_string_lossy());
-    if planned.plan.server.files.is_some() && paths::below(&path, ".").is_none() {
-        let (shown, name) = (directory.display(), planned.plan.server.product.name);
-        let message = format!("the server `{name}` would be in `{shown}`, outside of the build context");
+    let parent = project::relative(&context, &env.directory.join(directory_of(dockerfile)));
+    let path = paths::join(&parent, &dockerfile.file_name().unwrap_or_default().to_string_lossy());
+    let generated = planned.plan.generated_files();
+    if let Some(file) = generated.first()
+        && paths::levels_up(&path) > 0
+    {
+        let shown = format!("{}{}", dockerfile.display(), file.ending);
+        let message =
+            format!("`{shown}`, which the Dockerfile copies, would be outside of the build context");
         let hint = format!("write the Dockerfile to `{}` or a directory in it", planned.context.display());
         return Err(Error::usage(message, hint));
     }

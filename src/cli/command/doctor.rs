@@ -21,7 +21,7 @@ use crate::compiler::{Compiled, Options};
 use crate::dev::{Port, Selection};
 use crate::doctor::{self, Check, Problem, Request, Service, Status, Task};
 use crate::error::Error;
-use crate::project::{self, Boundary, Project};
+use crate::project::{self, Project};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -117,8 +117,8 @@ impl Doctor {
             return None;
         }
         let path = self.config.path(env);
-        let loaded = Project::load(&env.directory, &path, Boundary::Project);
-        let (_, compiled) = check::compiled(&env.directory, &path, loaded, &Options::default(), UNUSED);
+        let loaded = Project::load(&env.directory, &path, env.boundary());
+        let (_, compiled) = check::compiled(env, &path, loaded, &Options::default(), UNUSED);
         let Compiled { checked, left_out, plan, .. } = compiled;
         let shown = path.display();
         let help = format!("run `agentcli validate {shown}`");
@@ -139,8 +139,8 @@ impl Doctor {
         let directory = real_directory(&config_path);
         let problem =
             |error: Error| Problem { reason: error.to_string(), help: error.hint().unwrap_or_default() };
-        let settings = Settings::beside(env, self.config.config.as_deref());
-        let service = self.account.target(env, &settings).map_err(problem);
+        let mut settings = Settings::beside(env, self.config.config.as_deref());
+        let service = self.account.target(env, &mut settings).map_err(problem);
         let service = service.map(|Target { host, origin, account }| Service {
             host,
             origin,

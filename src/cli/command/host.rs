@@ -28,7 +28,7 @@ impl Host {
             Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::Host {
                 message: format!("cannot run `agentcli host`: the program {PROGRAM} is not installed"),
                 hint: Some(
-                    "run `cargo install --path host` or `pip install ./host` in a clone of agentcli"
+                    "run `cargo install --locked --path host` or `pip install ./host` in a clone of agentcli"
                         .to_owned(),
                 ),
             }),

@@ -201,6 +201,7 @@ fn show(env: &mut Env, graphs: &[Graph], facts: &[Fact]) {
         graphs.chain(facts.iter().map(|fact| (fact.path.clone(), fact.what.clone()))).collect();
     let width = rows.iter().map(|(path, _)| path.chars().count()).max().unwrap_or_default();
     for (path, what) in rows {
-        env.print(&format!("found   {:width$}   {}", visible_line(&path), visible_line(&what)));
+        let line = format!("found   {:width$}   {}", visible_line(&path), visible_line(&what));
+        env.print(line.trim_end());
     }
 }

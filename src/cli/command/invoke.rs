@@ -3,18 +3,18 @@
 mod chat;
 mod input;
 mod screen;
-mod target;
 
 use serde_json::Value;
 
 use self::chat::Chat;
 use self::input::Given;
 use self::screen::Screen;
-use self::target::TargetOptions;
 use crate::cli::console::{NOTE, note, say, visible_line};
 use crate::cli::env::Env;
+use crate::cli::target::TargetOptions;
+use crate::compiler::words::similar;
 use crate::error::Error;
-use crate::invoke::{Assistant, Run, Server, Start};
+use crate::invoke::{self, Assistant, Run, Server, Start};
 
 /// The value of `--thread` for a new one.
 const NEW: &str = "new";
@@ -40,6 +40,10 @@ pub(crate) struct Invoke {
     #[command(flatten)]
     target: TargetOptions,
 
+    /// URL of the server [default: that of `dev` or `up` for the project here]
+    #[arg(long, value_name = "URL", conflicts_with = "deployment")]
+    url: Option<String>,
+
     /// Thread that keeps the state between runs; `new` creates one [default: no state is kept; with --chat, new]
     #[arg(long, value_name = "ID|new")]
     thread: Option<String>,
@@ -60,7 +64,7 @@ pub(crate) struct Invoke {
 impl Invoke {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let server = self.target.server(env, &runtime)?;
+        let server = self.target.server(env, &runtime, self.url.as_deref())?;
         // Dropping a stream cancels its run.
         let done = runtime.block_on(stop.unless_asked(self.invoke(env, &server)));
         done.map_err(|_| Error::Unfollowed)?
@@ -80,7 +84,13 @@ impl Invoke {
             None => None,
         };
         let run = Run { graph, thread, start };
-        if Screen::new(env, self.json).follow(server, &run).await? {
+        let followed = Screen::new(env, self.json).follow(server, &run).await;
+        if let Err(Error::Invoke(invoke::Error::Rejected { status: 404 | 422, .. })) = &followed
+            && server.graphs().await.is_ok()
+        {
+            id_of(server, &run.graph).await?;
+        }
+        if followed? {
             say(env, NOTE, "hint", &how_to_answer(&run));
         }
         Ok(())
@@ -131,17 +141,7 @@ async fn start(env: &mut Env, server: &Server, graph: &str, input: &str) -> Resu
 
 /// Checks that the graph takes messages, as which text is sent.
 async fn check_messages(server: &Server, graph: &str) -> Result<(), Error> {
-    let graphs = server.graphs().await?;
-    // The server knows the assistants that are not listed.
-    let id = match graphs.iter().find(|it| is_named(it, graph)) {
-        Some(assistant) => &assistant.id,
-        None if input::is_uuid(graph) => graph,
-        None => {
-            let message = format!("{} has no graph `{}`", server.url(), visible_line(graph));
-            return Err(Error::usage(message, format!("its graphs are {}", names(graphs))));
-        }
-    };
-    if server.takes_messages(id).await? {
+    if server.takes_messages(id_of(server, graph).await?).await? {
         return Ok(());
     }
     Err(Error::usage(
@@ -151,6 +151,25 @@ async fn check_messages(server: &Server, graph: &str) -> Result<(), Error> {
         ),
         "write the input as a JSON object, such as '{\"name\": \"Ada\"}'",
     ))
+}
+
+/// The ID of the assistant that a graph's name or an ID means; an error with the graph that may be meant.
+async fn id_of<'a>(server: &'a Server, graph: &'a str) -> Result<&'a str, Error> {
+    let graphs = server.graphs().await?;
+    match graphs.iter().find(|it| is_named(it, graph)) {
+        Some(assistant) => Ok(&assistant.id),
+        // The server knows the assistants that are not listed.
+        None if input::is_uuid(graph) => Ok(graph),
+        None => {
+            let message = format!("{} has no graph `{}`", server.url(), visible_line(graph));
+            let meant = similar(graph, graphs.iter().map(|it| it.graph.as_str()));
+            let meant = meant.map(|meant| format!("did you mean `{}`? ", visible_line(meant)));
+            Err(Error::usage(
+                message,
+                format!("{}its graphs are {}", meant.unwrap_or_default(), names(graphs)),
+            ))
+        }
+    }
 }
 
 /// The ID of the thread that `--thread` names; a new one is created.

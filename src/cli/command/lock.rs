@@ -157,7 +157,7 @@ impl Lock {
         for image in former.iter().filter(|image| lock.image(&image.name).is_none()) {
             env.print(&format!("removed {}", image.name));
         }
-        env.print(&format!("wrote {}", with_slashes(&path)));
+        env.print(&format!("wrote {}", visible_line(&with_slashes(&path))));
         Ok(())
     }
 }

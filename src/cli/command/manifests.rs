@@ -17,7 +17,9 @@ use crate::cli::service::Service;
 use crate::cli::settings::{Settings, deployment_name};
 use crate::cli::variables;
 use crate::compiler::back::emit::dockerfile::shell_word;
-use crate::compiler::back::emit::heading::{comments, heading};
+use crate::compiler::back::emit::heading::{WITH_VALUES, comments, heading};
+use crate::compiler::server::HEALTHCHECK;
+use crate::compiler::server::files::JAVASCRIPT_HEALTHCHECK;
 use crate::error::Error;
 use crate::kubernetes::{self, Manifests as Made, Refused, Request};
 use crate::project;
@@ -88,7 +90,9 @@ impl Manifests {
             note(env, &visible_line(text));
         }
         let heading = heading(&planned.plan, "; `agentcli manifests` writes it again.");
-        let text = heading + &comments(requirements.iter().map(|it| format!("Requires {it}"))) + &text;
+        let values = if self.with_secrets { WITH_VALUES } else { "" };
+        let text =
+            heading + values + &comments(requirements.iter().map(|it| format!("Requires {it}"))) + &text;
         let Some(save_path) = save_path else { return Ok(env.out.write(&text)?) };
         if self.with_secrets {
             warn(
@@ -105,13 +109,13 @@ impl Manifests {
     }
 
     fn request<'a>(&self, env: &mut Env, planned: &'a Planned) -> Result<Request<'a>, Error> {
-        let settings = Settings::of(env, &planned.project);
-        let deployment = self.deployment(env, &settings)?;
+        let mut settings = Settings::of(env, &planned.project);
+        let deployment = self.deployment(env, &mut settings)?;
         let name = match (&self.name, &deployment) {
             (None, Some(deployment)) => deployment.name.clone(),
             (given, _) => deployment_name(env, given.as_deref(), &settings)?,
         };
-        let values = variables::values(env, &planned.project, &planned.config);
+        let values = variables::values(env, &planned.project, &planned.config, false);
         let mut variables: IndexMap<_, _> = values
             .into_iter()
             .filter_map(|(name, value)| Some((name, Some(Redacted::new(value?)))))
@@ -145,6 +149,7 @@ impl Manifests {
             images: planned.plan.images.clone(),
             executor_image: self.executor_image.clone(),
             server: planned.plan.server.product,
+            healthcheck: planned.plan.server.release.map_or(HEALTHCHECK, |_| JAVASCRIPT_HEALTHCHECK),
             resources: resources(spec, &self.resource)?,
             references,
             variables,
@@ -152,7 +157,7 @@ impl Manifests {
         })
     }
 
-    fn deployment(&self, env: &mut Env, settings: &Settings) -> Result<Option<Deployment>, Error> {
+    fn deployment(&self, env: &mut Env, settings: &mut Settings) -> Result<Option<Deployment>, Error> {
         let Some(which) = &self.deployment else { return Ok(None) };
         let mut service = Service::with(env, &self.account, settings)?;
         service.deployment(which).map(Some)

@@ -43,7 +43,7 @@ impl New {
         let name = project_name(&directory);
         let created = project::create(&directory, &self.template.files(&name), self.force);
         let created = created.map_err(|error| self.is_project(&directory).unwrap_or_else(|| error.into()))?;
-        let shown = |file: &String| with_slashes(&tidy(&self.path.join(file)));
+        let shown = |file: &String| visible_line(&with_slashes(&tidy(&self.path.join(file))));
         created.kept.iter().for_each(|file| env.print(&format!("kept {}", shown(file))));
         created.written.iter().for_each(|file| env.print(&format!("wrote {}", shown(file))));
         self.next_commands(&name).iter().try_for_each(|command| Ok(env.out.line(command)?))

@@ -15,6 +15,7 @@ use crate::cli::runtime::Runtime;
 use crate::cli::source_date::source_date;
 use crate::cli::{image, image_name, setup};
 use crate::compiler::locks;
+use crate::compiler::server::files;
 use crate::engine::{self, Engine, ImageDetails};
 use crate::error::Error;
 use crate::live::relay;
@@ -107,7 +108,7 @@ impl Sbom {
         let text = Bill { image: about, components, time }.write(self.format);
         if let Some(path) = &self.output {
             project::write_atomically(&env.directory.join(path), text.as_bytes())?;
-            env.print(&format!("wrote {}", path.display()));
+            env.print(&format!("wrote {}", visible_line(&path.to_string_lossy())));
         }
         if self.push {
             return self.attach(env, &runtime, &name, &image, text);
@@ -122,9 +123,8 @@ impl Sbom {
     /// The packages of the lock files, and the name of the server.
     fn pinned(&self, planned: &Planned) -> (Vec<locks::Pinned>, &'static str) {
         let server = &planned.plan.server;
-        let installation = server.product.installation.as_ref();
-        let no_lock = self.options.no_lock();
-        let pinned = locks::pinned(&planned.config, &planned.project.files, installation, no_lock);
+        let (installed, no_lock) = (files::files(server.product, server.release), self.options.no_lock());
+        let pinned = locks::pinned(&planned.config, &planned.project.files, &installed, no_lock);
         (pinned, server.product.name)
     }
 
@@ -183,7 +183,7 @@ impl Source<'_> {
         image: &ImageDetails,
         components: &mut [Component],
     ) -> Result<(), Error> {
-        for name in image::request(self.env, planned, &[])?.images {
+        for name in image::request(self.env, planned)?.images {
             let base = self.engine.image_details(&name);
             let base = self.runtime.block_on(self.env.stop.unless_asked(base))??;
             if let Some(base) = base.filter(|base| image.is_on(base)) {
@@ -196,7 +196,7 @@ impl Source<'_> {
 
 /// The first name of the last build of a configuration.
 fn last_build(env: &Env, engine: &Engine, planned: &Planned) -> Result<String, Error> {
-    let request = image::request(env, planned, &[])?;
+    let request = image::request(env, planned)?;
     engine.last_build(&request).ok_or_else(|| {
         let name = &planned.plan.config.name;
         Error::usage(

@@ -13,6 +13,9 @@ const DEPLOY_EVENTS: &str = include_str!("../../../schemas/deploy-events.schema.
 /// Schema of the output of `doctor --json`.
 const DOCTOR: &str = include_str!("../../../schemas/doctor.schema.json");
 
+/// Schema of a line of `graph --format json`.
+const GRAPH: &str = include_str!("../../../schemas/graph.schema.json");
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Schema {
     /// Subject of the schema
@@ -32,6 +35,8 @@ enum Subject {
     DeployEvents,
     /// Output of `doctor --json`
     Doctor,
+    /// Line of `graph --format json`
+    Graph,
 }
 
 impl Schema {
@@ -41,6 +46,7 @@ impl Schema {
             Subject::Deploy => DEPLOY,
             Subject::DeployEvents => DEPLOY_EVENTS,
             Subject::Doctor => DOCTOR,
+            Subject::Graph => GRAPH,
         };
         Ok(env.out.write(text)?)
     }

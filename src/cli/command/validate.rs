@@ -84,14 +84,17 @@ const STDIN: &str = "-";
 
 impl Validate {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let files = if self.files.is_empty() { vec![self.config.path(env)] } else { self.files.clone() };
+        let default = self.config.path(env);
+        let files = if self.files.is_empty() { vec![default] } else { self.files.clone() };
         let stdin = self.stdin(env, &files)?;
         let server = self.server.server(env)?;
         self.server.note(env, server);
         let directory = env.directory.clone();
+        let root = env.project_root.clone();
+        let boundary = root.as_deref().map_or(Boundary::Project, Boundary::Directory);
         let check = |file: &Path| match (&stdin, file == Path::new(STDIN)) {
             (Some((name, content)), true) => check::check_content(&directory, name, server, content.clone()),
-            _ => check::check(&directory, file, server, Boundary::Project),
+            _ => check::check(&directory, file, server, boundary),
         };
         if !self.fix && !self.diff {
             return self.report(env, &check::check_all(&files, check));

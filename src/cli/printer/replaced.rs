@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::compiler::back::lower;
 use crate::engine::BuildEvent;
 
 /// The versions that the step of the lock file's packages names, in their order.
@@ -19,7 +18,7 @@ impl Replaced {
     /// the version of the lock file.
     pub(super) fn read(&mut self, event: &BuildEvent) -> Option<BuildEvent> {
         match event {
-            BuildEvent::StepStarted(step) if step.name.contains(lower::LOCKED_REQUIREMENTS) => {
+            BuildEvent::StepStarted(step) if installs_lock(&step.name) => {
                 *self = Self { id: Some(step.id), ..Self::default() };
             }
             BuildEvent::StepLog { id, line } if self.id == Some(*id) => self.line(line),
@@ -49,6 +48,11 @@ impl Replaced {
             ),
         })
     }
+}
+
+/// Whether a step installs the versions of a lock, and then those that the server needs.
+fn installs_lock(step: &str) -> bool {
+    step.contains(" --no-deps ") && step.contains(" -r ")
 }
 
 /// The packages of the lock file, of the resolution, or of an installation, as the step prints them: `NAME==VERSION`, uv

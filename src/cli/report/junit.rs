@@ -45,7 +45,8 @@ fn case(source: &Source, file: &str, finding: &Finding, fails: bool) -> String {
     let diagnostic = &finding.diagnostic;
     let (code, severity) = (diagnostic.rule.code, diagnostic.severity.word());
     let text = format!("{severity}[{code}]: {}", sentences(source, diagnostic));
-    let text = format!("{file}:{line}:{column}: {}", escaped(&visible(&text)));
+    // On one line of the file: GitHub takes one that starts with `::` for a command, if the report is printed in a job.
+    let text = format!("{file}:{line}:{column}: {}", escaped(&visible(&text)).replace('\n', "&#10;"));
     let result = if fails {
         let message = escaped(&visible_line(&diagnostic.message));
         format!("<failure type=\"{severity}\" message=\"{message}\">{text}</failure>")

@@ -1,11 +1,13 @@
 // Refuses requests of foreign web pages before any of the server's code sees them, by the rules of guard.rs, which are
-// the constant `rules` in front of this text.
+// the constant `rules` in front of this text, and serves the page.
+import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 
 // More refusals are not reported, so that a page cannot fill the log.
 const MOST_REPORTED = 100;
 const LONGEST_REPORTED = 200;
+const LONGEST_DETAIL = 500;
 
 const whole = (pattern) => new RegExp(`^(?:${pattern})$`);
 const hostPattern = whole(rules.hosts);
@@ -104,6 +106,60 @@ function answer(response, status, detail) {
   }
 }
 
+const page = readFileSync(rules.page.file);
+const pageHeaders = { ...Object.fromEntries(rules.page.headers), "content-length": page.length };
+
+function isPage({ method, url, headers }) {
+  return method === "GET" && url.split("?")[0] === rules.page.path && Boolean(headers.accept?.includes("text/html"));
+}
+
+// Serves the page instead of the answer to a path without a route.
+function servePageInstead(response) {
+  const { writeHead, end } = response;
+  response.writeHead = function (status, ...rest) {
+    response.writeHead = writeHead;
+    if (status !== 404) return writeHead.call(this, status, ...rest);
+    response.write = () => true;
+    response.end = () => end.call(this, page);
+    return writeHead.call(this, 200, pageHeaders);
+  };
+}
+
+// Tells dev of a request that the server refuses.
+function watch(request, response) {
+  const { end, write } = response;
+  let detail = "";
+  const read = (text) => {
+    if (response.statusCode < 400 || detail.length > LONGEST_DETAIL) return;
+    if (typeof text === "string" || ArrayBuffer.isView(text)) detail += Buffer.from(text).toString();
+  };
+  response.write = function (text, ...rest) {
+    read(text);
+    return write.call(this, text, ...rest);
+  };
+  response.end = function (text, ...rest) {
+    response.end = end;
+    read(text);
+    const path = request.url.split("?")[0];
+    if (response.statusCode >= 400 && path !== "/favicon.ico") {
+      const told = { event: "request", method: request.method, path, status: response.statusCode, detail: explanation(detail) };
+      process.stdout.write(`${rules.mark}${JSON.stringify({ time: new Date().toTimeString().slice(0, 8), ...told })}\n`);
+    }
+    return end.call(this, text, ...rest);
+  };
+}
+
+function explanation(text) {
+  let found = text;
+  try {
+    const json = JSON.parse(text);
+    found = json.detail ?? json.message ?? json.error ?? json;
+  } catch {
+    // Not JSON: as it is.
+  }
+  return (typeof found === "string" ? found : JSON.stringify(found)).slice(0, LONGEST_DETAIL);
+}
+
 const REQUESTS = ["checkContinue", "checkExpectation", "connect", "request", "upgrade"];
 const guarded = new WeakSet();
 for (const { prototype } of [http.Server, https.Server]) {
@@ -117,6 +173,14 @@ for (const { prototype } of [http.Server, https.Server]) {
       return true;
     }
     withholdStudio(request);
+    if (event === "request") watch(request, response);
+    if (event === "request" && isPage(request)) {
+      if (!rules.page.shared) {
+        response.writeHead(200, pageHeaders).end(page);
+        return true;
+      }
+      servePageInstead(response);
+    }
     return emit.apply(this, arguments);
   };
 }

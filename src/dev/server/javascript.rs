@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{Launch, OPEN_CONNECTIONS, resolution};
+use super::{Launch, OPEN_CONNECTIONS, is_quiet, resolution};
 use crate::child::Command;
 use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
 use crate::dev::guard::node_module;
 use crate::dev::session::{Debugger, Options, Session};
-use crate::dev::{HOME, standby};
+use crate::dev::{HOME, standby, story};
 
 /// Runs the server in Node.js.
-const SERVE: &str = concat!(include_str!("standby.mjs"), include_str!("serve.mjs"));
+const SERVE: &str = concat!(include_str!("standby.mjs"), include_str!("runs.mjs"), include_str!("serve.mjs"));
 
 /// The packages that the project's files imported, as the last server recorded them.
 const MODULES: &str = "imported-javascript.json";
@@ -26,6 +26,7 @@ pub(super) fn command(launch: &Launch<'_>) -> Command {
         "server": server,
         "sockets": launch.descriptors(),
         "patience": OPEN_CONNECTIONS.as_millis(),
+        "tells": { "mark": story::MARK, "isQuiet": is_quiet(options) },
         "tls": options.tls.as_ref().map(|tls| [&tls.certificate, &tls.key]),
         "standby": standby::is_possible(session, options).then(|| standby_options(launch)),
     });

@@ -1,6 +1,6 @@
 # Prepares what runs the agent server, up to the end of a standby's wait. Argument: {"path": [...], "files": the directory of
 # further modules of the server or null, "writes_bytecode": whether the environment is agentcli's own,
-# "debugger": [host, port, waits] or null, "guard": {...}, "node_guard": URL or null,
+# "debugger": [host, port, waits] or null, "tells": what marks lines for dev, "is_quiet": whether only those are wanted, "guard": {...}, "node_guard": URL or null,
 # "sockets": descriptors of the sockets to accept connections from, "server": {...}, "standby": null, or {"waits": whether
 # this is a standby, "roots": directories of the project, "state": that of the server's state, "modules": file, "without":
 # packages that a standby does not import}} as JSON.

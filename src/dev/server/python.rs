@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Launch, OPEN_CONNECTIONS};
+use super::{Launch, OPEN_CONNECTIONS, is_quiet};
 use crate::child::Command;
 use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
 use crate::dev::guard::node_module;
-use crate::dev::{HOME, databases, provision, standby};
+use crate::dev::{HOME, databases, provision, standby, story};
 
 /// Runs the server in its interpreter.
 const SERVE: &str = concat!(
@@ -15,6 +15,7 @@ const SERVE: &str = concat!(
     include_str!("standby.py"),
     include_str!("prepare.py"),
     include_str!("../../../python/server/agentcli_prompt.py"),
+    include_str!("runs.py"),
     include_str!("serve.py")
 );
 
@@ -51,6 +52,8 @@ fn arguments(launch: &Launch<'_>) -> Value {
     let has_bridge = session.plan.server.variant == Variant::Mixed;
     json!({
         "path": path.collect::<Vec<_>>(),
+        "tells": story::MARK,
+        "is_quiet": is_quiet(options),
         "files": installed.map(|_| databases::files(&session.directory)),
         "writes_bytecode": provision::is_own(&runtime.program, &session.directory),
         "debugger": debugger,

@@ -1,5 +1,6 @@
 // Runs the agent server. Arguments: {"server": the URL of its module, "sockets": descriptors of the sockets to accept
-// connections from, "patience": milliseconds for open connections to finish, "tls": [certificate, key] or null, "standby": null,
+// connections from, "patience": milliseconds for open connections to finish, "tls": [certificate, key] or null, "tells": {"mark": what
+// marks lines for dev, "isQuiet": whether only those are wanted}, "standby": null,
 // or {"waits": whether this is a standby, "roots": directories of the project, "modules": file of the record}}, and last, where
 // the server's preload script looks for them, the server's own options; both as JSON.
 import { readFileSync } from "node:fs";
@@ -7,11 +8,22 @@ import http from "node:http";
 import https from "node:https";
 import net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import threads from "node:worker_threads";
 
-const [{ server, sockets, patience, tls, standby }, options] = process.argv.slice(-2).map((text) => JSON.parse(text));
+const [{ server, sockets, patience, tls, standby, tells }, options] = process.argv.slice(-2).map((text) => JSON.parse(text));
 process.env.PORT = String(options.port);
 if (standby?.waits) await standBy(server, standby);
 const imports = standby && new Imports(standby.modules);
+
+// A thread would have `--input-type` as well, which is an error for a file, such as the one that reads the schemas of graphs.
+const { Worker } = threads;
+const execArgv = process.execArgv.filter((option, at, all) => [option, all[at - 1]].includes("--import"));
+threads.Worker = class extends Worker {
+  constructor(file, options) {
+    super(file, { execArgv, ...options });
+  }
+};
+syncBuiltinESMExports();
 
 // The server knows only HTTP; until it listens, what makes HTTP servers makes HTTPS servers.
 const { createServer } = http;
@@ -73,9 +85,12 @@ function wakeQueue(runs, { readers }) {
 
 async function start() {
   const { startServer } = await import(server);
-  const { FileSystemRuns, StreamManager } = await import(new URL("storage/ops.mjs", server));
+  const operations = await import(new URL("storage/ops.mjs", server));
+  const { FileSystemRuns, StreamManager } = operations;
   // Older versions have another queue, which works as it is.
   if (FileSystemRuns) wakeQueue(FileSystemRuns.prototype, StreamManager);
+  // Without it, runs are served all the same.
+  await tellOfRuns(server, operations, tells).catch(() => {});
   const { cleanup } = await startServer(options);
   imports?.record();
   return cleanup;

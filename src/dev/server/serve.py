@@ -3,7 +3,7 @@ class Config(uvicorn.Config):
     def load(self):
         super().load()
         if self.port in options["guard"]["ports"]:
-            self.loaded_app = Guard(self.loaded_app, options["guard"])
+            self.loaded_app = Guard(Requests(self.loaded_app), options["guard"])
 
 
 # The part for JavaScript has a server of its own.

@@ -12,8 +12,8 @@ use crate::dev::PATIENCE;
 pub(in crate::dev) struct Response {
     pub(in crate::dev) status: u16,
     /// The status line and the headers, in lower case.
-    pub(super) head: String,
-    pub(super) body: String,
+    pub(in crate::dev) head: String,
+    pub(in crate::dev) body: String,
 }
 
 impl Response {

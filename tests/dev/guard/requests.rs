@@ -131,7 +131,9 @@ fn hosts(target: &Target) {
     for host in FOREIGN_HOSTS {
         let response = ask(&[("Host", host)]);
         assert_eq!(response.status, 421, "{host}: {response:?}");
-        assert!(response.detail().ends_with("use localhost or an IP address, or name the host with --host"));
+        assert!(
+            response.detail().ends_with("use localhost or an IP address, or pass the name with --allow-host")
+        );
         // The name of a page that leads here.
         let response = ask(&[("Host", host), ("Origin", &format!("http://{host}"))]);
         assert_eq!(response.status, 421, "{host}");
@@ -152,6 +154,15 @@ fn hosts(target: &Target) {
     let local = "http://localhost/threads/search";
     assert_eq!(super::ask(target.port, "POST", local, &[("Host", "localhost")], "{}").status, 200);
     assert_eq!(exchange(target.port, "GET /ok HTTP/1.0\r\n\r\n").status, 200);
+    for (line, more) in [
+        ("GET http://evil.example/ok HTTP/1.1", ""),
+        ("GET //evil.example/ok HTTP/1.1", ""),
+        ("GET /ok HTTP/1.1", ""),
+        ("GET http://evil.example/ok HTTP/1.1", "X-Forwarded-Host: localhost\r\n"),
+    ] {
+        let status = exchange(target.port, &format!("{line}\r\n{more}\r\n")).status;
+        assert!([400, 421].contains(&status), "{line}: {status}");
+    }
     assert_eq!(exchange(target.port, "GET /ok HTTP/1.0\r\nHost: evil.example\r\n\r\n").status, 421);
 }
 

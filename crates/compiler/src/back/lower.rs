@@ -1,48 +1,34 @@
-//! Config → [`Plan`]: every decision that [`Resolved`] leaves open, such as where files go. The order of an image's steps is
-//! that of `steps` in python.rs and javascript.rs.
+//! Config → [`Plan`]: every decision that [`Resolved`] leaves open, such as where files go.
 
-mod bytecode;
-mod common;
 mod contract;
-mod groups;
 mod ignored;
 mod image_server;
 mod javascript;
-mod late;
 mod layout;
 mod local;
 mod locked;
-mod npm_secrets;
 mod own_server;
-mod packages;
 mod python;
 pub mod setup;
-mod tools;
 mod withheld;
-
-use std::collections::BTreeSet;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::agent_lock::AgentLock;
-use crate::back::plan::{Action, ConfigFile, Context, Env, Note, Plan, Server, Step, Variant};
+use crate::back::plan::{ConfigFile, Context, Env, Image, Note, Plan, Server, Variant};
 use crate::back::resolve::Resolved;
 use crate::front::config::{Config, EnvConfig};
 use crate::manifests::dockerignore::Ignore;
 use crate::options::Options;
 use crate::tree::Tree;
 use crate::{paths, server};
-pub use bytecode::PROGRAM as BYTECODE;
 use ignored::Ignored;
 use layout::Layout;
-pub use locked::DIRECTORY as LOCKED_REQUIREMENTS;
 
 /// The input of lowering.
 struct Input<'a> {
     config: &'a Config,
-    /// The packages of others that the project imports, if they are known.
-    packages: Option<&'a BTreeSet<String>>,
     files: &'a Tree,
     options: &'a Options,
     resolved: &'a Resolved,
@@ -51,52 +37,38 @@ struct Input<'a> {
     ignore: &'a Ignore,
 }
 
-/// The steps and notes of a plan in the making.
+/// The notes of a plan in the making.
 #[derive(Default)]
 struct Build {
-    steps: Vec<Step>,
     notes: Vec<Note>,
 }
 
 impl Build {
-    fn step(&mut self, key: &str, why: &str, action: Action) {
-        self.steps.push(Step { why: why.to_owned(), key: key.to_owned(), action });
-    }
-
     fn note(&mut self, key: &str, message: impl Into<String>) {
         self.notes.push(Note { key: key.to_owned(), message: message.into() });
     }
 }
 
-/// Plans a configuration that has no errors, of a project that imports `packages` of others. `name` is the name of its file.
-pub fn lower(
-    config: &Config,
-    packages: Option<&BTreeSet<String>>,
-    files: &Tree,
-    name: &str,
-    options: &Options,
-) -> Plan {
+/// Plans a configuration that has no errors. `name` is the name of its file.
+pub fn lower(config: &Config, files: &Tree, name: &str, options: &Options) -> Plan {
     let resolved = &Resolved::new(config, files, options);
     let layout = &Layout::new(resolved, files, options);
     let ignored = Ignored::new(config, files, options, resolved, layout);
-    let input = Input { config, packages, files, options, resolved, layout, ignore: &ignored.rules };
+    let input = Input { config, files, options, resolved, layout, ignore: &ignored.rules };
+    let mut build = Build::default();
     let context = Context {
         root: layout.root.clone(),
         project: layout.directory.clone(),
         include: layout.include.clone(),
-        withheld: withheld::find(&input, name),
+        withheld: withheld::find(&input, &ignored.own, name, &mut build),
         ignore: ignored.lines,
         ignore_from: ignored.from,
     };
-    let mut build = Build::default();
     locked::notes(resolved, &mut build);
     let contract = contract::in_image(&input);
-    match resolved.variant {
-        Variant::Javascript => javascript::steps(&input, &contract, &mut build),
-        Variant::Python | Variant::Mixed => python::steps(&input, &contract, &mut build),
-    }
+    let image = image(&input, &mut build);
     Plan {
-        version: 1,
+        version: 2,
         config: ConfigFile { name: name.to_owned(), sha256: digest(config) },
         server: planned_server(&input),
         local: local::local(&input, name, &context),
@@ -104,8 +76,22 @@ pub fn lower(
         contract,
         images: options.agent_lock.as_ref().map(AgentLock::pins).unwrap_or_default(),
         env: env(config),
-        steps: build.steps,
+        image,
         notes: build.notes,
+    }
+}
+
+fn image(input: &Input<'_>, build: &mut Build) -> Image {
+    let variant = input.resolved.variant;
+    let secret_files = input.resolved.pip_config.iter().chain(javascript::secret_files(input));
+    Image {
+        root: input.layout.image_path("."),
+        server: image_server::install(input),
+        lines: input.config.dockerfile_lines.clone().unwrap_or_default(),
+        python: (variant != Variant::Javascript).then(|| python::python(input, build)),
+        node: (variant != Variant::Python).then(|| javascript::node(input, build)),
+        is_reproducible: input.options.is_reproducible,
+        secret_files: secret_files.map(|file| input.layout.in_context(file)).collect(),
     }
 }
 
@@ -122,8 +108,10 @@ fn planned_server(input: &Input<'_>) -> Server {
         python,
         node,
         port: server::PORT,
+        release: image_server::installs_javascript(input)
+            .then(|| server::local::javascript_server_in_image(local::library_version(input))),
         files: image_server::files(input),
-        healthcheck: server::HEALTHCHECK.iter().map(|&word| word.to_owned()).collect(),
+        healthcheck: image_server::healthcheck(input).iter().map(|&word| word.to_owned()).collect(),
         directory: input.layout.project.clone(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::back::plan::Installer;
 use crate::files::Files;
 use crate::front::base_image::{self, BaseImage};
 use crate::front::config::{Config, Variant};
@@ -10,19 +11,13 @@ use crate::manifests::dependency::{self, Dependency, Local, LocalKind};
 use crate::manifests::installation::{self, Installation};
 use crate::manifests::local_requirements::{Archive, Closure};
 use crate::manifests::package::{self, Metadata, Skeleton, Source, UvSettings, local_path, uv_settings_for};
+use crate::manifests::pyproject::{Pyproject, strings, table};
 use crate::manifests::requirement;
 use crate::manifests::requirements_txt::{self, RequirementsFile, is_archive};
 use crate::manifests::requires_python::RequiresPython;
 use crate::options::Options;
 use crate::paths;
 use crate::tree::Tree;
-
-/// The installer of Python packages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Installer {
-    Pip,
-    Uv,
-}
 
 /// A configuration with its defaults chosen, and what the manifests of the project say. Paths are relative to the
 /// configuration's directory.
@@ -61,7 +56,9 @@ pub(super) struct Resolved {
     /// The JavaScript packages of the project or its workspace, if it has a package.json and is no Python project.
     pub installation: Option<Installation>,
     /// Whether installers would look up a local package, or refuse it, if they read the requirements of another.
-    is_alone: bool,
+    is_separate: bool,
+    /// Whether a local project requires another one.
+    requires_locals: bool,
 }
 
 /// The packages of the lock file beside a local dependency, without those that the server does not work with.
@@ -90,6 +87,8 @@ pub(super) struct LocalPackage {
     pub indexed: Vec<String>,
     /// The settings that uv installs it with.
     pub settings: Option<UvSettings>,
+    /// Whether its pyproject.toml lists its requirements in the standard way.
+    pub has_static_requirements: bool,
     metadata: Metadata,
     /// The extras that others ask for.
     extras: Vec<String>,
@@ -117,8 +116,10 @@ impl Resolved {
         let (mut packages, mut virtuals) = (of_kind(LocalKind::Package), of_kind(LocalKind::Virtual));
         let read = |one| Requirements::of(one, &packages, &virtuals, files);
         let found: Vec<_> = packages.iter().chain(&virtuals).map(read).collect();
-        let is_alone = locked.is_some() || found.iter().any(|(_, is_local)| *is_local);
-        for (project, (all, _)) in packages.iter_mut().chain(&mut virtuals).zip(found) {
+        let is_separate = found.iter().any(|it| it.is_local);
+        let requires_locals = found.iter().any(|it| it.requires_locals);
+        let found: Vec<_> = found.into_iter().map(|it| it.all).collect();
+        for (project, all) in packages.iter_mut().chain(&mut virtuals).zip(found) {
             project.requirements = all.filter(|_| project.requirements.is_some());
         }
         let computed = packages.iter().filter(|it| it.metadata.requirements.is_none());
@@ -141,7 +142,7 @@ impl Resolved {
         let settings = projects.chain(directories.map(|it| uv_settings(it, installer, files))).chain(own);
         let mut settings = settings.flatten();
         let names_index = settings.any(|it| it.has_index)
-            || locked.as_ref().is_some_and(|locked| !locked.indexes().is_empty());
+            || locked.iter().chain(pins.iter().map(|pins| &pins.locked)).any(|it| !it.indexes().is_empty());
         Self {
             variant,
             has_index: names_index || config.pip_config_file.is_some(),
@@ -157,7 +158,8 @@ impl Resolved {
                 .collect(),
             packages,
             virtuals,
-            is_alone,
+            is_separate,
+            requires_locals,
             import_path: import_path(&locals, files),
             installation: installation.flatten(),
             locked,
@@ -200,7 +202,18 @@ impl Resolved {
 
     /// Whether the local packages are installed without their requirements, which are installed by themselves.
     pub(super) fn installs_alone(&self) -> bool {
-        self.is_alone && self.has_all_requirements()
+        (self.locked.is_some() || self.is_separate) && self.has_all_requirements()
+    }
+
+    /// Whether requirements are listed and local packages are installed after them: an installer would look up some of the
+    /// local packages, or refuse them, if it read the manifests.
+    pub(super) fn has_separate_requirements(&self) -> bool {
+        self.is_separate && self.has_all_requirements()
+    }
+
+    /// Whether a local project requires another one.
+    pub(super) fn requires_locals(&self) -> bool {
+        self.requires_locals
     }
 
     /// Whether an installer does not find all requirements of the local packages in their manifests.
@@ -250,8 +263,24 @@ impl LocalPackage {
             settings,
             metadata,
             extras: local.extras.clone(),
+            has_static_requirements: has_static_requirements(local),
         }
     }
+
+    /// Requirements that its manifest names without the URL that they come from.
+    pub(super) fn url_requirements(&self) -> impl Iterator<Item = &String> {
+        let has_url = self.metadata.sources.values().any(|it| matches!(it, Source::Url(_)));
+        self.requirements.iter().flatten().filter(move |text| has_url && text.contains(" @ "))
+    }
+}
+
+/// Whether installers read the requirements of a project from its pyproject.toml without its build backend.
+fn has_static_requirements(local: &Local) -> bool {
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return false };
+    let project = table(manifest, &["project"]);
+    project.is_some_and(|it| {
+        it.contains_key("dependencies") && !strings(it, "dynamic").iter().any(|key| key == "dependencies")
+    })
 }
 
 /// The base image by its digest, if it is locked.
@@ -282,31 +311,33 @@ struct Requirements<'a> {
     virtuals: &'a [LocalPackage],
     files: &'a Tree,
     all: Option<Vec<String>>,
-    /// See [`Resolved::is_alone`].
+    /// See [`Resolved::is_separate`].
     is_local: bool,
+    /// See [`Resolved::requires_locals`].
+    requires_locals: bool,
     /// Extras that were followed, by project.
     seen: Vec<(String, String)>,
 }
 
 impl<'a> Requirements<'a> {
-    /// The requirements of `project`, and whether they are local in a way that installers do not understand.
+    /// The requirements of `project`.
     fn of(
         project: &'a LocalPackage,
         packages: &'a [LocalPackage],
         virtuals: &'a [LocalPackage],
         files: &'a Tree,
-    ) -> (Option<Vec<String>>, bool) {
+    ) -> Self {
         let projects = packages.iter().chain(virtuals).collect();
         let all = Some(Vec::new());
         let is_local = !project.extras.is_empty();
         let seen = Vec::new();
-        let mut found = Self { projects, virtuals, files, all, is_local, seen };
+        let mut found = Self { projects, virtuals, files, all, is_local, requires_locals: false, seen };
         match &project.metadata.requirements {
             Some(requirements) => found.add(project, requirements),
             None => found.all = None,
         }
         project.extras.iter().for_each(|extra| found.add_extra(project, extra));
-        (found.all, found.is_local)
+        found
     }
 
     fn add(&mut self, project: &'a LocalPackage, requirements: &[String]) {
@@ -316,6 +347,7 @@ impl<'a> Requirements<'a> {
             let has_url = local_path(text, &project.path, self.files).is_some();
             let own = self.projects.iter().find(|it| it.name.as_ref() == Some(&name)).copied();
             if own.is_some() || has_url || matches!(source, Some(Source::Path(_) | Source::MissingMember)) {
+                self.requires_locals = true;
                 // A directory is installed by its name, an archive only by its path.
                 let is_archive = matches!(source, Some(Source::Path(path)) if is_archive(path));
                 self.is_local |=

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::MANIFESTS;
 use crate::files::{FileKind, Files};
+use crate::manifests;
 use crate::manifests::symbols::Language;
 use crate::manifests::symbols::values::{self, Values};
 use crate::paths;
@@ -107,9 +108,9 @@ impl Search {
         let Some(language) = Language::of(&path).filter(|_| !is_test(paths::file_name(&path))) else {
             return;
         };
-        let Some(text) = files.text(&path).filter(|text| text.len() <= MAX_SOURCE) else { return };
+        let Some(Ok(text)) = manifests::text(&path, files) else { return };
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        if !has(WORDS) {
+        if text.len() > MAX_SOURCE || !has(WORDS) {
             return;
         }
         let has_library = has(LIBRARIES);

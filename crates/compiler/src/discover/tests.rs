@@ -131,6 +131,13 @@ fn some_directories_have_no_source() {
 }
 
 #[test]
+fn a_byte_order_mark_moves_no_line() {
+    let text = format!("\u{feff}{LIBRARY}graph = create_agent('m')\n");
+    let files = Tree::new(MemoryFiles::new([("a.py", text.as_str())]));
+    assert_eq!(discover(&files, MOST).graphs[0].origin, Some((3, "compiled graph")));
+}
+
+#[test]
 fn the_version_of_python_is_the_pinned_or_the_oldest_one() {
     for (range, pinned, expected) in [
         (">=3.11", "", None),

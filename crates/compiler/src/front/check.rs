@@ -12,6 +12,7 @@ mod dependencies;
 mod duplicates;
 mod env;
 mod foreign;
+mod graphs;
 mod http;
 mod ignore;
 mod image;
@@ -60,6 +61,7 @@ use crate::manifests::symbols::{Language, Module, PythonVersion};
 use crate::paths;
 use crate::tree::Tree;
 pub use foreign::leave_foreign;
+pub use graphs::graphs;
 use imports::reached::{self, Reached};
 use variables::Variable;
 
@@ -83,6 +85,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: shadowing::check, rules: shadowing::RULES },
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
+    Check { run: graphs::check, rules: graphs::RULES },
     Check { run: imports::check, rules: imports::RULES },
     Check { run: manifests::check, rules: manifests::RULES },
     Check { run: workspace::check, rules: workspace::RULES },
@@ -142,14 +145,6 @@ pub struct Context<'a> {
     search_path: OnceCell<modules::SearchPath>,
     /// The Python files that the server loads, once they are known.
     reached: Option<Rc<[Reached]>>,
-}
-
-/// The outcome of all checks.
-pub struct Outcome {
-    /// The findings.
-    pub diagnostics: Vec<Diagnostic>,
-    /// The packages of others that the project imports, if they are known and were asked for.
-    pub packages: Option<BTreeSet<String>>,
 }
 
 impl<'a> Context<'a> {
@@ -285,17 +280,14 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Runs all checks.
-pub fn check(document: &Document, config: &Config, files: &Tree, removed: &BTreeSet<Pointer>) -> Outcome {
-    let mut context = Context::checked(document, config, files, removed);
-    let packages = imports::needed::packages(&mut context);
-    Outcome { diagnostics: context.found, packages }
-}
-
-/// The same without the packages, which only a plan needs.
-pub fn findings(document: &Document, config: &Config, files: &Tree, removed: &BTreeSet<Pointer>) -> Outcome {
-    let context = Context::checked(document, config, files, removed);
-    Outcome { diagnostics: context.found, packages: None }
+/// Runs all checks, and returns their findings.
+pub fn check(
+    document: &Document,
+    config: &Config,
+    files: &Tree,
+    removed: &BTreeSet<Pointer>,
+) -> Vec<Diagnostic> {
+    Context::checked(document, config, files, removed).found
 }
 
 /// The place of the entry of `dependencies` with this index, or else of `source`.

@@ -39,8 +39,14 @@ pub struct Locked {
     pub root: String,
     /// The Python version that they are chosen for, major.minor.
     pub python: String,
+    /// The name of the package of the workspace that is run, if `source` chooses one.
+    pub target: Option<String>,
     /// Packages that are neither directories nor the server's own.
     pub packages: Vec<Selected>,
+    /// Whether the lock is that of a workspace with several members.
+    pub has_members: bool,
+    /// The names of the others, but for members: the server's own, and directories outside of the workspace.
+    pub left_out: Vec<String>,
     /// Directories, the target first.
     pub locals: Vec<Local>,
 }
@@ -161,9 +167,22 @@ impl<'a> Workspace<'a> {
             closure.iter().partition(|it| it.package.name == target.name);
         first.extend(rest);
         let locals = first.iter().filter_map(|it| self.local(&it.package)).collect();
+        let left_out = left_out(&self.lock, &closure, &target.name);
+        let has_members = self.lock.has_members();
         let packages = third_party(closure);
         let file = lock_file(self.source);
-        Ok(Locked { file, root: paths::normalize(root), python: self.python.clone(), packages, locals })
+        let python = self.python.clone();
+        let name = Some(target.name.clone());
+        Ok(Locked {
+            file,
+            root: paths::normalize(root),
+            python,
+            target: name,
+            packages,
+            has_members,
+            left_out,
+            locals,
+        })
     }
 
     fn local(&self, package: &Package) -> Option<Local> {
@@ -174,6 +193,16 @@ impl<'a> Workspace<'a> {
         };
         Some(local)
     }
+}
+
+/// The names of the packages of `closure` that are not installed from the lock, but for the target and members.
+fn left_out(lock: &Lock, closure: &[Selected], target: &str) -> Vec<String> {
+    let is_left_out = |package: &&Package| {
+        let is_own = server::DISTRIBUTIONS.contains(&package.name.as_str());
+        let is_outside = package.source.directory().is_some() && !lock.is_member(&package.name);
+        package.name != target && (is_own || is_outside)
+    };
+    closure.iter().map(|it| &it.package).filter(is_left_out).map(|it| it.name.clone()).collect()
 }
 
 /// The packages to download: not the directories of the workspace, and not the server, which the image has.

@@ -32,6 +32,18 @@ impl Instruction {
         sources.iter().filter(is_plain).cloned().collect()
     }
 
+    /// The images and stages that it starts from, copies from or mounts.
+    pub fn stages(&self) -> Vec<String> {
+        let words = words(&self.text);
+        match self.keyword().as_str() {
+            "from" => words.get(1).cloned().into_iter().collect(),
+            "copy" | "run" => {
+                words.iter().take_while(|word| !is_command(word)).filter_map(|it| stage(it)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The keyword, in lowercase.
     pub fn keyword(&self) -> String {
         self.text.split_whitespace().next().unwrap_or_default().to_lowercase()
@@ -45,6 +57,20 @@ pub struct Unfinished {
     pub line: usize,
     /// The delimiter of the here-document that is not closed; absent for a continued line.
     pub heredoc: Option<String>,
+}
+
+/// Whether a word is no longer part of the keyword and the flags of an instruction.
+fn is_command(word: &str) -> bool {
+    !word.starts_with("--") && !["copy", "run"].contains(&word.to_lowercase().as_str())
+}
+
+/// The stage of a flag `--from` or of a mount.
+fn stage(flag: &str) -> Option<String> {
+    let value = flag.strip_prefix("--from=").or_else(|| {
+        let fields = flag.strip_prefix("--mount=")?.split(',');
+        fields.into_iter().find_map(|field| field.strip_prefix("from="))
+    });
+    value.map(str::to_owned)
 }
 
 fn unquoted(word: &str) -> String {

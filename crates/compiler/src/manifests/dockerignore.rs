@@ -4,10 +4,18 @@
 //! pattern that matches a path or a directory above it decides. This follows moby's `patternmatcher` and the walk of
 //! BuildKit's client exactly, quirks included, so that the context is the same as that of `docker build`.
 
+mod credentials;
 mod expression;
 mod pattern;
 
+pub use credentials::{CREDENTIALS, is_credential, naming_credentials, secret_exception};
 use pattern::{Pattern, clean};
+
+/// The most patterns of ignore files together: each is compared with each path.
+const MAX_PATTERNS: usize = 10_000;
+
+/// The most bytes of a pattern, which is the longest path on Linux.
+const MAX_PATTERN: usize = 4096;
 
 /// An invalid line of an ignore file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,11 +44,18 @@ impl Ignore {
     ///
     /// # Errors
     ///
-    /// The first line that Docker refuses.
+    /// The first line that Docker refuses, or that is too much to compare all paths with.
     pub fn parse(text: &str) -> Result<Self, IgnoreError> {
         let mut patterns = Vec::new();
         for (line, source) in lines(text) {
-            let error = |reason| IgnoreError { line, pattern: source.trim().to_owned(), reason };
+            let start = || source.trim().chars().take(80).collect();
+            let error = |reason| IgnoreError { line, pattern: start(), reason };
+            if source.len() > MAX_PATTERN {
+                return Err(error(format!("it has more than {MAX_PATTERN} bytes")));
+            }
+            if patterns.len() == MAX_PATTERNS {
+                return Err(error(format!("these are more than {MAX_PATTERNS} patterns together")));
+            }
             patterns.extend(normalised(source).map(|text| Pattern::parse(&text)).transpose().map_err(error)?);
         }
         Ok(Self { patterns })

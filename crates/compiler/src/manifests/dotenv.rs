@@ -43,11 +43,13 @@ pub struct Definition {
     pub start: String,
 }
 
-/// An invalid statement.
+/// A statement that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The line that it starts on, from 1.
     pub line: usize,
+    /// Why, as a lowercase fragment.
+    pub why: &'static str,
 }
 
 impl fmt::Debug for Dotenv {
@@ -61,18 +63,35 @@ impl fmt::Debug for Dotenv {
 /// lines could otherwise double a value until memory is full.
 const MAX_VALUE: usize = 128 * 1024;
 
+/// Length in bytes of all interpolated values of a file, from which on a statement with a `${` is left out: each line could
+/// otherwise add [`MAX_VALUE`].
+const MAX_INTERPOLATED: usize = 16 * 1024 * 1024;
+
 /// Parses the text of a file; `outside` is the environment, for `${NAME}`.
 pub fn parse(text: &str, outside: impl Fn(&str) -> Option<String>) -> Dotenv {
     let mut found = Dotenv::default();
+    let mut interpolated = 0;
     statements(&with_newlines(text), |line, text, statement| match statement {
         Some(Statement { name: Some(name), value }) => {
             let start = text.split(['=', '#']).next().unwrap_or_default().trim_end().to_owned();
+            let value = match value {
+                Some(value) if value.contains("${") => {
+                    if interpolated > MAX_INTERPOLATED {
+                        let why = "the values that refer to others are larger than 16 MiB together";
+                        found.mistakes.push(Mistake { line, why });
+                        return;
+                    }
+                    let value = found.interpolated(&value, &outside);
+                    interpolated += value.len();
+                    Some(value)
+                }
+                value => value.map(Cow::into_owned),
+            };
             found.definitions.insert(name.to_owned(), Definition { line, start });
-            let value = value.map(|value| found.interpolated(&value, &outside));
             found.variables.insert(name.to_owned(), value);
         }
         Some(Statement { name: None, .. }) => {}
-        None => found.mistakes.push(Mistake { line }),
+        None => found.mistakes.push(Mistake { line, why: "not an assignment" }),
     });
     found
 }
@@ -108,10 +127,16 @@ impl Dotenv {
     fn interpolated(&self, value: &str, outside: impl Fn(&str) -> Option<String>) -> String {
         let mut text = String::new();
         let mut rest = value;
-        while let Some(at) = rest.find("${").filter(|_| text.len() < MAX_VALUE && rest.contains('}')) {
+        // Number of bytes after the `}` that ends the next reference, which may be that of several.
+        let mut behind = value.len();
+        while let Some(at) = rest.find("${").filter(|_| text.len() < MAX_VALUE) {
             text.push_str(&rest[..at]);
             rest = &rest[at..];
-            let Some(Variable { name, default, after }) = variable(rest) else {
+            if behind >= rest.len() {
+                let Some((_, after)) = rest.split_once('}') else { break };
+                behind = after.len();
+            }
+            let Some((name, default)) = reference(&rest["${".len()..rest.len() - behind - "}".len()]) else {
                 text.push_str("${");
                 rest = &rest["${".len()..];
                 continue;
@@ -120,7 +145,7 @@ impl Dotenv {
                 Some(value) => text.push_str(value.as_deref().unwrap_or_default()),
                 None => text.push_str(outside(name).as_deref().unwrap_or(default)),
             }
-            rest = after;
+            rest = &rest[rest.len() - behind..];
         }
         text + rest
     }
@@ -130,18 +155,21 @@ impl Dotenv {
 struct Variable<'a> {
     name: &'a str,
     default: &'a str,
-    /// The text after its `}`.
-    after: &'a str,
 }
 
-/// The reference that `text` starts with. A name may contain anything but `:`; name and default end at the first `}`.
+/// The reference that `text` starts with, which ends at the first `}`.
 fn variable(text: &str) -> Option<Variable<'_>> {
-    let (inside, after) = text.strip_prefix("${")?.split_once('}')?;
-    let (name, default) = match inside.split_once(':') {
-        Some((name, rest)) => (name, rest.strip_prefix('-')?),
-        None => (inside, ""),
-    };
-    Some(Variable { name, default, after })
+    let (inside, _) = text.strip_prefix("${")?.split_once('}')?;
+    let (name, default) = reference(inside)?;
+    Some(Variable { name, default })
+}
+
+/// The name and the default of a reference. A name may contain anything but `:`.
+fn reference(inside: &str) -> Option<(&str, &str)> {
+    match inside.split_once(':') {
+        Some((name, rest)) => Some((name, rest.strip_prefix('-')?)),
+        None => Some((inside, "")),
+    }
 }
 
 /// One line, or several lines if quotes span them. A comment has no name.
@@ -337,6 +365,24 @@ mod tests {
         let found = parse(&("A0=0123456789\n".to_owned() + &lines.collect::<String>()), |_| None);
         let longest = found.variables.values().flatten().map(String::len).max().unwrap();
         assert!((MAX_VALUE..3 * MAX_VALUE).contains(&longest), "{longest}");
+    }
+
+    #[test]
+    fn large_files_take_linear_time() {
+        let line = "A=${A}${A}\n";
+        for text in [
+            format!("A=0123456789\n{}", line.repeat(300_000)),
+            format!("A={}}}", "${:x".repeat(1 << 20)),
+            format!("A={}", "${a".repeat(1 << 20)),
+            "A='\n".repeat(1 << 20),
+            "A=\"\nA='\n".repeat(1 << 18),
+        ] {
+            let start = std::time::Instant::now();
+            let found = parse(&text, |_| Some("x".repeat(MAX_VALUE)));
+            let size: usize = found.variables.values().flatten().map(String::len).sum();
+            assert!(size <= 2 * MAX_INTERPOLATED + text.len());
+            assert!(start.elapsed().as_secs() < 10, "{}: {:?}", &text[..20], start.elapsed());
+        }
     }
 
     #[test]

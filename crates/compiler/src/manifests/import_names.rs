@@ -109,40 +109,6 @@ const WITH_DOTENV: &str = "langchain-community langchain-mcp-adapters langgraph-
 const RARE: &str =
     "IPython dotenv flask livekit neo4j playwright selenium slack_sdk streamlit supabase twilio";
 
-/// The packages that load the models of a provider, by its name before the colon in `init_chat_model("openai:gpt-5")`.
-/// Source: the documentation of `init_chat_model` and `init_embeddings`.
-const PROVIDERS: &[(&str, &str)] = &[
-    ("anthropic", "langchain_anthropic"),
-    ("azure_ai", "langchain_azure_ai"),
-    ("azure_openai", "langchain_openai"),
-    ("bedrock", "langchain_aws"),
-    ("bedrock_converse", "langchain_aws"),
-    ("cohere", "langchain_cohere"),
-    ("deepseek", "langchain_deepseek"),
-    ("fireworks", "langchain_fireworks"),
-    ("google_anthropic_vertex", "langchain_google_vertexai"),
-    ("google_genai", "langchain_google_genai"),
-    ("google_vertexai", "langchain_google_vertexai"),
-    ("groq", "langchain_groq"),
-    ("huggingface", "langchain_huggingface"),
-    ("ibm", "langchain_ibm"),
-    ("mistralai", "langchain_mistralai"),
-    ("nvidia", "langchain_nvidia_ai_endpoints"),
-    ("ollama", "langchain_ollama"),
-    ("openai", "langchain_openai"),
-    ("openrouter", "langchain_openrouter"),
-    ("perplexity", "langchain_perplexity"),
-    ("together", "langchain_together"),
-    ("upstage", "langchain_upstage"),
-    ("xai", "langchain_xai"),
-];
-
-/// Packages that hold those of many distributions.
-const NAMESPACES: &[&str] = &["google", "google.cloud"];
-
-/// Packages of the server's image in which other distributions have modules.
-const SHARED_PACKAGES: &[&str] = &["langgraph", "opentelemetry"];
-
 /// Those of [`STANDARD`] and [`SERVER`].
 static PROVIDED: LazyLock<HashSet<&str>> =
     LazyLock::new(|| STANDARD.split(' ').chain(SERVER.split(' ')).collect());
@@ -150,25 +116,6 @@ static PROVIDED: LazyLock<HashSet<&str>> =
 /// Whether the image has the module without any requirement.
 pub fn is_provided(module: &str) -> bool {
     module.starts_with('_') || PROVIDED.contains(module)
-}
-
-/// The package of a distribution that has `name`, a dotted name, unless the image has it without any requirement.
-pub fn package(name: &str) -> Option<&str> {
-    let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
-    let package = ends.map(|end| &name[..end]).find(|package| !NAMESPACES.contains(package))?;
-    (SHARED_PACKAGES.contains(&package) || !is_provided(package)).then_some(package)
-}
-
-/// The packages that load the models which a Python text names, such as `"openai:gpt-5"`. A key of a dictionary is no use.
-pub fn integrations_in(text: &str) -> impl Iterator<Item = String> {
-    let is_used = |at: usize, provider: &str| {
-        let quote = text[..at].chars().next_back().filter(|c| ['"', '\''].contains(c));
-        let rest = text[at + provider.len()..].strip_prefix(':');
-        let after = quote.zip(rest).and_then(|(quote, rest)| rest.split_once(quote));
-        after.is_some_and(|(model, after)| !model.is_empty() && !after.trim_start().starts_with(':'))
-    };
-    let names = move |provider: &str| text.match_indices(provider).any(|(at, _)| is_used(at, provider));
-    PROVIDERS.iter().filter(move |(provider, _)| names(provider)).map(|(_, package)| (*package).to_owned())
 }
 
 /// The normalised names of the distributions of which one is needed to import `module`, if they are known.

@@ -245,6 +245,7 @@ fn from_manifest(path: &str, manifest: &Table, dynamic: &[String], files: &Tree)
     named.extend(below(manifest, &["tool", "uv", "build-backend"]));
     named.extend(setup.split(['\'', '"']));
     let reach = discovery::reach(path, manifest, files);
+    let reach = reach.or_else(|| Some(vec![discovery::named_after_project(path, manifest, files)?]));
     Skeleton::new(path, manifests, &described(manifest), &named, reach.as_deref(), files)
 }
 

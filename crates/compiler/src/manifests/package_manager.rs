@@ -27,9 +27,6 @@ pub struct Manager {
     without_lock: &'static str,
     here_with_lock: &'static str,
     here_without_lock: &'static str,
-    /// The command that removes timestamps from an installation in an image, if there are any: equal installations are to be
-    /// equal layers.
-    pub without_time: Option<&'static str>,
     /// Its download cache in an image.
     pub cache: &'static str,
     /// Whether the server's images have the program.
@@ -55,7 +52,6 @@ const YARN: Manager = Manager {
     without_lock: "DISABLE_V8_COMPILE_CACHE=1 yarn install",
     here_with_lock: "yarn install --frozen-lockfile",
     here_without_lock: "yarn install --no-lockfile",
-    without_time: None,
     cache: "/usr/local/share/.cache/yarn",
     is_in_image: true,
 };
@@ -71,11 +67,6 @@ static PNPM: Manager = Manager {
     without_lock: "pnpm i",
     here_with_lock: "pnpm install --frozen-lockfile",
     here_without_lock: "pnpm install --no-lockfile",
-    without_time: Some(concat!(
-        r"find . -maxdepth 2 -path './node_modules/.*' -type f -exec sed -i ",
-        r"'s/\(prunedAt\W*\).*GMT/\1Thu, 01 Jan 1970 00:00:00 GMT/; s/\(lastValidatedTimestamp\W*\)[0-9]*/\10/' {} +",
-        " && rm -rf /root/.cache/pnpm /root/.local/state/pnpm",
-    )),
     cache: "/root/.local/share/pnpm/store",
     is_in_image: true,
 };
@@ -91,7 +82,6 @@ const NPM: Manager = Manager {
     without_lock: "npm i",
     here_with_lock: "npm ci --no-audit --no-fund",
     here_without_lock: "npm install --no-package-lock --no-save --no-audit --no-fund",
-    without_time: None,
     cache: "/root/.npm",
     is_in_image: true,
 };
@@ -104,7 +94,6 @@ static BUN: Manager = Manager {
     without_lock: "bun i",
     here_with_lock: "bun install --frozen-lockfile",
     here_without_lock: "bun install --no-save",
-    without_time: None,
     cache: "/root/.bun/install/cache",
     is_in_image: false,
 };
@@ -142,11 +131,10 @@ impl Manager {
         }
     }
 
-    /// The command that installs the program in an image, from `package`, unless the base image has it.
-    pub fn bootstrap(&self, package: &str) -> Option<String> {
-        let name = self.name;
-        (!self.is_in_image)
-            .then(|| format!("command -v {name} > /dev/null || npm install --global {package}"))
+    /// Whether an image lacks the program, so that npm installs it there. The base image may be a plain one of Node.js, without
+    /// pnpm.
+    pub fn is_bootstrapped(&self, is_plain: bool) -> bool {
+        !self.is_in_image || is_plain && self.is_pnpm()
     }
 
     /// Whether it is Yarn 1.
@@ -210,7 +198,7 @@ impl Manager {
         }
         let install = self.with_lock;
         match self.package.0 {
-            "pnpm" => Some(format!("{install} --filter {{.}} --filter {}...", name?)),
+            "pnpm" => Some(format!("{install} --filter '{{.}}' --filter {}...", name?)),
             "npm" => Some(format!("{install} --workspace {directory} --include-workspace-root")),
             "@yarnpkg/cli-dist" => {
                 let root = root.map(|root| format!(" {root}")).unwrap_or_default();

@@ -17,6 +17,9 @@ use crate::words::similar;
 /// Characters of a path that a URL can have.
 const URL_CHARACTERS: &str = "-._~/!$'()*+,:@=";
 
+/// The most bytes of the extras of a requirement, for which `pep508_rs` takes quadratic time.
+const MAX_EXTRAS: usize = 8 * 1024;
+
 /// Conditions longer than this, in bytes, are not checked: `pep508_rs` normalises them, which can take exponential time.
 /// The longest ones of published packages have 260.
 const MAX_CONDITION: usize = 300;
@@ -222,6 +225,10 @@ fn read_name(text: &str) -> Result<Range<usize>, Broken> {
         let Some((extras, rest)) = extras.split_once(']') else {
             return Err(Broken::new(open..whole.end, "missing `]` after the extras"));
         };
+        if extras.len() > MAX_EXTRAS {
+            let message = format!("extras of more than {} KiB are not read", MAX_EXTRAS / 1024);
+            return Err(Broken::new(open..open + 1, message));
+        }
         let mut names = extras.split(|c: char| c == ',' || c.is_whitespace());
         if names.any(|name| name.ends_with(['-', '_', '.'])) {
             let message = "the name of an extra must end with a letter or digit";

@@ -11,7 +11,7 @@ const MAX_LEVELS: usize = 8 * 1024;
 
 /// Runs `read`, which parses `text`, with enough stack for the nesting of `text`. Returns `None` if that is too deep, or
 /// if there is not enough memory.
-pub(super) fn with_stack_for<T>(text: &str, read: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn with_stack_for<T>(text: &str, read: impl FnOnce() -> T) -> Option<T> {
     let mut nesting = Nesting::default();
     text.lines().for_each(|line| nesting.line(line));
     let size = BASE + LEVEL * nesting.max;
@@ -19,6 +19,12 @@ pub(super) fn with_stack_for<T>(text: &str, read: impl FnOnce() -> T) -> Option<
     let is_left = || stacker::remaining_stack().is_some_and(|left| left >= size);
     let is_available = || is_left() || Vec::<u8>::new().try_reserve_exact(size).is_ok();
     (nesting.max <= MAX_LEVELS && is_available()).then(|| stacker::maybe_grow(size, size, read))
+}
+
+/// Runs `read`, which recurses to a limited depth, with `size` bytes of stack. Returns `None` if there is not enough memory.
+pub(crate) fn with_stack<T>(size: usize, read: impl FnOnce() -> T) -> Option<T> {
+    let is_available = Vec::<u8>::new().try_reserve_exact(size).is_ok();
+    is_available.then(|| stacker::maybe_grow(size, size, read))
 }
 
 /// An estimate of the nesting of a text: each open bracket is a level, and so is each sign, and each word after a space,

@@ -8,6 +8,8 @@ mod javascript;
 mod python;
 pub mod values;
 
+pub(crate) use javascript::is_too_deep;
+
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;

@@ -65,6 +65,15 @@ pub struct Lock {
     /// All packages.
     #[serde(default, rename = "package")]
     pub packages: Vec<Package>,
+    #[serde(default)]
+    manifest: LockManifest,
+}
+
+/// The workspace of a lock.
+#[derive(Clone, Debug, Default, Deserialize)]
+struct LockManifest {
+    #[serde(default)]
+    members: Vec<String>,
 }
 
 /// One version of a package.
@@ -184,6 +193,16 @@ impl Lock {
     /// The packages of the workspace and other local ones, which have a directory.
     pub fn locals(&self) -> impl Iterator<Item = (&Package, &str)> {
         self.packages.iter().filter_map(|package| Some((package, package.source.directory()?)))
+    }
+
+    /// Whether it is the lock of a workspace with several members.
+    pub fn has_members(&self) -> bool {
+        !self.manifest.members.is_empty()
+    }
+
+    /// Whether the package with this normalised name is a member of the workspace.
+    pub fn is_member(&self, name: &str) -> bool {
+        self.manifest.members.iter().any(|member| member == name)
     }
 
     /// The local package with this name, in any spelling.

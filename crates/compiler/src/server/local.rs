@@ -12,12 +12,22 @@ pub const OLDEST_SERVER: &str = "0.4.48";
 pub const LIBRARY: &str = "@langchain/langgraph";
 
 /// A release of the JavaScript server.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct JavascriptServer {
     /// The oldest version of [`LIBRARY`] that it works with.
     pub oldest: (u64, u64, u64),
     /// The server and its peers, with compatible versions.
     pub packages: &'static [(&'static str, &'static str)],
+    /// The package.json and the package-lock.json of its image, in `javascript/releases`; `npm install --package-lock-only
+    /// --legacy-peer-deps` makes the second there. Absent for a release that no image has.
+    pub manifests: Option<[&'static str; 2]>,
+}
+
+impl JavascriptServer {
+    /// Version of the server.
+    pub fn version(&self) -> &'static str {
+        self.packages[0].1
+    }
 }
 
 /// The oldest version of [`LIBRARY`] that the server in the images works with. Which release they have is not known, so that
@@ -37,6 +47,10 @@ pub const JAVASCRIPT_SERVERS: &[JavascriptServer] = &[
             ("typescript", "5.9.3"),
             TSX,
         ],
+        manifests: Some([
+            include_str!("../../../../javascript/releases/1.5.1/package.json"),
+            include_str!("../../../../javascript/releases/1.5.1/package-lock.json"),
+        ]),
     },
     JavascriptServer {
         oldest: (0, 2, 57),
@@ -49,6 +63,10 @@ pub const JAVASCRIPT_SERVERS: &[JavascriptServer] = &[
             ("typescript", "5.9.3"),
             TSX,
         ],
+        manifests: Some([
+            include_str!("../../../../javascript/releases/2.0.0/package.json"),
+            include_str!("../../../../javascript/releases/2.0.0/package-lock.json"),
+        ]),
     },
     JavascriptServer {
         oldest: (0, 2, 36),
@@ -61,6 +79,7 @@ pub const JAVASCRIPT_SERVERS: &[JavascriptServer] = &[
             ("typescript", "5.9.3"),
             TSX,
         ],
+        manifests: None,
     },
 ];
 
@@ -70,6 +89,11 @@ pub fn javascript_server(version: Option<(u64, u64, u64)>) -> &'static Javascrip
     let version = version.unwrap_or(OLDEST_LIBRARY_IN_IMAGE);
     let works = |server: &&JavascriptServer| server.oldest <= version;
     JAVASCRIPT_SERVERS.iter().find(works).unwrap_or(&JAVASCRIPT_SERVERS[JAVASCRIPT_SERVERS.len() - 1])
+}
+
+/// The same for an image, which has no release for older versions than [`OLDEST_LIBRARY_IN_IMAGE`].
+pub fn javascript_server_in_image(version: Option<(u64, u64, u64)>) -> &'static JavascriptServer {
+    javascript_server(version.map(|version| version.max(OLDEST_LIBRARY_IN_IMAGE)))
 }
 
 /// The TypeScript loader for Node.js.
@@ -155,3 +179,37 @@ pub const OK_ROUTE: &str = "/ok";
 pub const DOCS_ROUTE: &str = "/docs";
 /// The hosted studio: its address, and the path that the URL of the server is appended to.
 pub const STUDIO: (&str, &str) = ("https://smith.langchain.com", "/studio/?baseUrl=");
+
+/// Variables with which the server sends its traces to an OpenTelemetry collector alone, but for the collector's address.
+pub const TRACES: [(&str, &str); 3] =
+    [("LANGSMITH_TRACING", "true"), ("LANGSMITH_OTEL_ENABLED", "true"), ("LANGSMITH_OTEL_ONLY", "true")];
+
+/// Variable with the address of the collector.
+pub const COLLECTOR: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn each_release_of_an_image_has_its_packages_with_hashes() {
+        for server in JAVASCRIPT_SERVERS {
+            let Some(manifests) = server.manifests else { continue };
+            let [package, lock]: [Value; 2] = manifests.map(|text| serde_json::from_str(text).unwrap());
+            for (name, version) in server.packages {
+                assert_eq!(package["dependencies"][name], *version);
+                assert_eq!(lock["packages"][format!("node_modules/{name}")]["version"], *version);
+            }
+            assert_eq!(lock["packages"][""]["dependencies"], package["dependencies"]);
+            // Those of a bundle are in the archive of the package around them.
+            let has_hash = |entry: &Value| entry["integrity"].is_string() || entry["inBundle"] == true;
+            let mut installed =
+                lock["packages"].as_object().unwrap().iter().filter(|(path, _)| !path.is_empty());
+            assert!(installed.all(|(_, entry)| has_hash(entry)), "{}", server.version());
+        }
+        assert!(javascript_server_in_image(Some((0, 2, 40))).manifests.is_some());
+        assert!(javascript_server_in_image(None).manifests.is_some());
+    }
+}

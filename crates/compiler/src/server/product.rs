@@ -40,12 +40,28 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("LANGGRAPH_CLOUD_LICENSE_KEY", ""),
 ];
 
-/// Parts of a configuration that no server supports that agentcli installs.
+/// Parts of a configuration that no server for Python supports that agentcli installs.
 const REFUSED: &[Refusal] = &[
     Refusal { pointer: "/ui", values: &[], why: "it has no Node.js for UI components" },
     Refusal { pointer: "/node_version", values: &[], why: "it has no Node.js" },
-    Refusal { pointer: "/image_distro", values: &["wolfi"], why: "there is no such base image for it" },
+    NO_WOLFI,
 ];
+
+/// Parts of a configuration that the server for JavaScript does not support that agentcli installs.
+const REFUSED_IN_JAVASCRIPT: &[Refusal] = &[
+    Refusal { pointer: "/api_version", values: &[], why: "its version follows from the graph library" },
+    Refusal { pointer: "/checkpointer", values: &[], why: WITHOUT_SETTINGS },
+    Refusal { pointer: "/http/mount_prefix", values: &[], why: "it has no prefix of its routes" },
+    Refusal { pointer: "/store", values: &[], why: WITHOUT_SETTINGS },
+    Refusal { pointer: "/ui", values: &[], why: "it builds no UI components" },
+    Refusal { pointer: "/webhooks", values: &[], why: "it has no settings of webhooks" },
+    NO_WOLFI,
+];
+
+const NO_WOLFI: Refusal =
+    Refusal { pointer: "/image_distro", values: &["wolfi"], why: "there is no such base image for it" };
+
+const WITHOUT_SETTINGS: &str = "it keeps its state in memory, without settings, when it runs JavaScript";
 
 /// A server that projects can run on.
 pub struct Product {
@@ -128,7 +144,12 @@ impl Product {
         self.installation.as_ref().filter(|_| self.has_replicas())
     }
 
-    /// The parts of a configuration that it does not support.
+    /// The parts of a JavaScript project's configuration that it does not support.
+    pub fn refusals_in_javascript(&self) -> &'static [Refusal] {
+        if self.installation.is_some() { REFUSED_IN_JAVASCRIPT } else { &[] }
+    }
+
+    /// The parts of another configuration that it does not support.
     pub fn refusals(&self) -> impl Iterator<Item = &'static Refusal> {
         let shared = if self.installation.is_some() { REFUSED } else { &[] };
         shared.iter().chain(self.refused)

@@ -3,20 +3,21 @@
 use serde_json::json;
 
 use super::shown::{print_json, title};
+use super::which::Which;
 use crate::cli::env::Env;
-use crate::cli::service::{CallOptions, Service};
+use crate::cli::service::CallOptions;
 use crate::error::Error;
 
 /// Delete a deployment
 #[derive(Debug, clap::Args)]
+#[command(visible_alias = "rm")]
 pub(super) struct Delete {
-    /// ID of the deployment
-    #[arg(value_name = "DEPLOYMENT_ID")]
-    id: String,
+    #[command(flatten)]
+    which: Which,
 
     /// Skip the confirmation prompt
-    #[arg(long)]
-    force: bool,
+    #[arg(short, long, alias = "force")]
+    yes: bool,
 
     #[command(flatten)]
     options: CallOptions,
@@ -24,17 +25,16 @@ pub(super) struct Delete {
 
 impl Delete {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.options.account)?;
-        let found = service.call(async |client| client.deployment(&self.id).await)?;
+        let (mut service, found) = self.which.find(env, &self.options.account)?;
         let title = title(&found);
-        if !self.force {
-            service.confirm(&format!("Delete the deployment {title}?"), "--force")?;
+        if !self.yes {
+            service.confirm(&format!("Delete the deployment {title}?"), "--yes")?;
         }
-        service.call(async |client| client.delete(&self.id).await)?;
+        service.call(async |client| client.delete(&found.id).await)?;
         if self.options.json {
-            return print_json(env, &json!({ "deleted": found.id, "name": found.name }));
+            return print_json(service.env, &json!({ "deleted": found.id, "name": found.name }));
         }
-        env.print(&format!("deleted {}", crate::cli::console::visible_line(&title)));
+        service.env.print(&format!("deleted {}", crate::cli::console::visible_line(&title)));
         Ok(())
     }
 }

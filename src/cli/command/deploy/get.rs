@@ -1,6 +1,7 @@
 //! `agentcli deploy get`
 
 use super::shown::{or_dash, print_json, shown};
+use super::which::Which;
 use crate::api::wire::Deployment;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
@@ -9,10 +10,10 @@ use crate::error::Error;
 
 /// Show a deployment
 #[derive(Debug, clap::Args)]
+#[command(visible_alias = "status")]
 pub(super) struct Get {
-    /// ID or name of the deployment
-    #[arg(value_name = "ID|NAME")]
-    which: String,
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     options: CallOptions,
@@ -20,8 +21,7 @@ pub(super) struct Get {
 
 impl Get {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.options.account)?;
-        let found = service.deployment(&self.which)?;
+        let (Service { env, .. }, found) = self.which.find(env, &self.options.account)?;
         if self.options.json {
             return print_json(env, &shown(&found));
         }

@@ -14,11 +14,14 @@ use crate::error::Error;
 
 /// List deployments
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "ls",
+    after_help = "\
 Examples:
   agentcli deploy list --name-contains agent
   agentcli deploy list --status READY --type prod --all
-  agentcli deploy list --json | jq -r '.deployments[].id'")]
+  agentcli deploy list --json | jq -r '.deployments[].id'"
+)]
 pub(super) struct List {
     /// Filter by a substring of the name
     #[arg(long, value_name = "TEXT")]
@@ -65,16 +68,16 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let settings = Settings::beside(env, None);
-        let agent = self.agent.agent(env, &settings)?;
+        let mut settings = Settings::beside(env, None);
+        let mut service = Service::with(env, &self.options.account, &mut settings)?;
+        let agent = self.agent.agent(service.env, &settings)?;
         if let Some((Agent { agent_id, environment, .. }, origin)) = &agent
             && !matches!(origin, Origin::Option(_))
         {
             let message =
                 format!("listing deployments of agent `{agent_id}` in {environment} only ({origin})");
-            note(env, &message);
+            note(service.env, &message);
         }
-        let mut service = Service::with(env, &self.options.account, &settings)?;
         let filter = DeploymentFilter {
             agent: agent.map(|(agent, _)| agent),
             name_contains: self.name_contains,

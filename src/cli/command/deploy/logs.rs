@@ -8,13 +8,14 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use reader::Reader;
 use serde_json::json;
 
+use super::which::Which;
 use crate::api::wire::{LogEntry, LogLevel, LogRequest};
 use crate::api::{LogSource, time};
 use crate::cli::account::AccountOptions;
 use crate::cli::console::{ERROR, NOTE, WARNING, paint, say, visible, visible_line};
 use crate::cli::env::Env;
 use crate::cli::service::Service;
-use crate::cli::settings::{Settings, deployment_name};
+use crate::cli::settings::Settings;
 use crate::error::Error;
 
 /// Timeout for an unreachable service while its log is followed.
@@ -26,10 +27,13 @@ const ABSENCE: Duration = Duration::from_secs(300);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  agentcli deploy logs --name my-agent --follow
+  agentcli deploy logs my-agent --follow
   agentcli deploy logs --level ERROR --start-time 2026-11-21T10:00
   agentcli deploy logs --type build                # the build of the latest revision")]
 pub(super) struct Logs {
+    #[command(flatten)]
+    which: Which,
+
     /// Wait for new entries and show them
     #[arg(short, long, conflicts_with = "end_time")]
     follow: bool,
@@ -62,12 +66,12 @@ pub(super) struct Logs {
     #[arg(long = "type", value_name = "TYPE", value_enum, default_value_t)]
     log: LogType,
 
-    /// ID of the deployment [default: found by --name]
-    #[arg(long, value_name = "ID")]
+    /// ID of the deployment, as an option
+    #[arg(long, value_name = "ID", conflicts_with = "which", hide = true)]
     deployment_id: Option<String>,
 
-    /// Name of the deployment [env or .env: PLATFORM_DEPLOYMENT_NAME] [default: name of the current directory]
-    #[arg(long, value_name = "NAME")]
+    /// Name of the deployment, as an option
+    #[arg(long, value_name = "NAME", conflicts_with = "which", hide = true)]
     name: Option<String>,
 
     /// Print entries as JSON Lines (`agentcli schema deploy`)
@@ -107,8 +111,8 @@ impl Logs {
         {
             return Err(Error::misused(format!("--start-time {start} is after --end-time {end}")));
         }
-        let settings = Settings::beside(env, None);
-        let mut service = Service::with(env, &self.account, &settings)?;
+        let mut settings = Settings::beside(env, None);
+        let mut service = Service::with(env, &self.account, &mut settings)?;
         let mut reader = self.reader(&mut service, &settings)?;
         let before = reader.newest(&mut service, self.limit)?;
         let are_none = before.is_empty();
@@ -128,10 +132,10 @@ impl Logs {
     /// A reader of the log. Finds the deployment and the revision if they are not given.
     fn reader(&self, service: &mut Service<'_>, settings: &Settings) -> Result<Reader, Error> {
         let found = match &self.deployment_id {
-            None => {
-                let name = deployment_name(service.env, self.name.as_deref(), settings)?;
-                Some(service.deployment_named(&name)?)
-            }
+            None => Some(match &self.name {
+                Some(name) => service.deployment_named(name)?,
+                None => self.which.of(service, settings)?,
+            }),
             Some(id) if self.log == LogType::Build && self.revision_id.is_none() => {
                 Some(service.call(async |client| client.deployment(id).await)?)
             }
@@ -194,13 +198,43 @@ impl Logs {
 /// `2026-11-21T10:00:00.000Z ERROR    out of memory`
 fn in_words(env: &Env, entry: &LogEntry) -> String {
     let time = entry.timestamp.as_ref().map(|time| visible_line(&time.to_string())).unwrap_or_default();
-    let level = entry.level.as_ref().map_or("", LogLevel::word);
-    let style = match &entry.level {
+    let message = entry.message.as_deref().unwrap_or_default();
+    let (own_level, message) =
+        without_prefix(message).map_or((None, message), |(level, text)| (Some(level), text));
+    let level = own_level.or_else(|| entry.level.clone());
+    let style = match &level {
         Some(LogLevel::Error | LogLevel::Critical) => ERROR,
         Some(LogLevel::Warning) => WARNING,
         _ => NOTE,
     };
-    let level = paint(&env.out, style, &format!("{:<8}", visible_line(level)));
-    let message = entry.message.as_deref().unwrap_or_default();
+    let word = level.as_ref().map_or("", LogLevel::word);
+    let level = paint(&env.out, style, &format!("{:<8}", visible_line(word)));
     format!("{time} {level} {}", visible(message.trim_end_matches('\n')))
+}
+
+/// The level and the text of a line that starts with a time and a level of the server's own, such as
+/// `2026-11-28T15:00:00.838Z [warning  ] …`.
+fn without_prefix(message: &str) -> Option<(LogLevel, &str)> {
+    let (moment, rest) = message.split_once(' ')?;
+    let (level, text) = rest.trim_start().strip_prefix('[')?.split_once(']')?;
+    let level = level.trim().to_ascii_uppercase();
+    let is_prefix = time::parse(moment).is_some() && LogLevel::WORDS.contains(&level.as_str());
+    is_prefix.then(|| (level.into(), text.trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_server_have_one_time_and_one_level() {
+        let found = |message| without_prefix(message).map(|(level, text)| (level.word().to_owned(), text));
+        let line = "2026-11-28T15:00:00.838276Z [warning  ] out of memory  [app]";
+        assert_eq!(found(line), Some(("WARNING".to_owned(), "out of memory  [app]")));
+        for other in
+            ["", "out of memory", "2026-11-28T15:00:00Z out", "2026-11-28T15:00:00Z [id] out", "now [info] x"]
+        {
+            assert_eq!(found(other), None, "{other}");
+        }
+    }
 }

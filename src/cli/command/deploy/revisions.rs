@@ -3,9 +3,10 @@
 use serde_json::json;
 
 use super::shown::{or_dash, print_json, print_table, short_time, shown};
+use super::which::Which;
 use crate::api::wire::Revision;
 use crate::cli::env::Env;
-use crate::cli::service::{CallOptions, Service};
+use crate::cli::service::CallOptions;
 use crate::error::Error;
 
 /// Manage the revisions of a deployment
@@ -18,10 +19,10 @@ pub(super) enum Revisions {
 
 /// List the revisions of a deployment, newest first
 #[derive(Debug, clap::Args)]
+#[command(visible_alias = "ls")]
 pub(super) struct List {
-    /// ID of the deployment
-    #[arg(value_name = "DEPLOYMENT_ID")]
-    deployment_id: String,
+    #[command(flatten)]
+    which: Which,
 
     /// Maximum number of revisions to list
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
@@ -41,12 +42,10 @@ impl Revisions {
 
 impl List {
     fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.options.account)?;
-        let id = &self.deployment_id;
-        let (found, active) = service.call(async |client| {
-            let active = client.deployment(id).await?.active_revision_id;
-            Ok((client.revisions(id, self.limit as usize).await?, active))
-        })?;
+        let (mut service, deployment) = self.which.find(env, &self.options.account)?;
+        let (id, active) = (&deployment.id, &deployment.active_revision_id);
+        let found = service.call(async |client| client.revisions(id, self.limit as usize).await)?;
+        let env = service.env;
         if self.options.json {
             let revisions: Vec<_> = found.iter().map(shown).collect();
             return print_json(env, &json!({ "revisions": revisions, "active_revision_id": active }));

@@ -1,16 +1,16 @@
 //! `agentcli deploy rollback`
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::shown::{print_json, title};
+use super::which::Which;
 use crate::api::wire::{Deployment, Revision, RevisionStatus};
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
-use crate::ship;
 
 /// Number of revisions among which the one to go back to is searched.
 const SEARCHED: usize = 100;
@@ -25,9 +25,8 @@ Examples:
   agentcli deploy rollback my-agent
   agentcli deploy rollback my-agent --to 0b8e5c1e-3b0f-4d27-9d6a-2f8a41a0c001 --yes")]
 pub(super) struct Rollback {
-    /// ID or name of the deployment
-    #[arg(value_name = "DEPLOYMENT")]
-    deployment: String,
+    #[command(flatten)]
+    which: Which,
 
     /// ID of the revision to deploy again
     #[arg(long, value_name = "REVISION")]
@@ -47,8 +46,7 @@ pub(super) struct Rollback {
 
 impl Rollback {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.options.account)?;
-        let before = service.deployment(&self.deployment)?;
+        let (mut service, before) = self.which.find(env, &self.options.account)?;
         let target = self.target(&mut service, &before)?;
         let title = visible_line(&title(&before));
         if !self.yes {
@@ -58,14 +56,14 @@ impl Rollback {
         }
         let after = service.call(async |client| client.redeploy(&before, &target.id).await)?;
         let new = after.latest_revision_id.unwrap_or_default();
-        self.wait(&mut service, &before, &new)?;
+        service.wait_for_revision(&before, &new, Duration::from_secs(self.timeout))?;
         if self.options.json {
             let result = json!({
                 "rolled_back": before.id, "name": before.name, "to": target.id, "new_revision": new,
             });
-            return print_json(env, &result);
+            return print_json(service.env, &result);
         }
-        env.print(&format!("rolled {title} back to {}; new revision {new}", target.id));
+        service.env.print(&format!("rolled {title} back to {}; new revision {new}", target.id));
         Ok(())
     }
 
@@ -86,26 +84,5 @@ impl Rollback {
                 format!("run `agentcli deploy revisions list {id}`, and name one with --to"),
             )
         })
-    }
-
-    fn wait(&self, service: &mut Service<'_>, deployment: &Deployment, id: &str) -> Result<(), Error> {
-        let start = Instant::now();
-        loop {
-            let revision = service.call(async |client| client.revision(&deployment.id, id).await)?;
-            let status = revision.status;
-            if status == RevisionStatus::Deployed {
-                return Ok(());
-            }
-            let hint = format!("run `agentcli deploy logs --deployment-id {}` to see why", deployment.id);
-            if status.is_final() {
-                let message = format!("the new revision {id} ended as {status}");
-                return Err(Error::Ship(ship::Error::Failed { message, hint }));
-            }
-            if start.elapsed() > Duration::from_secs(self.timeout) {
-                let message = format!("the new revision {id} is {status} after {} s", self.timeout);
-                return Err(Error::Ship(ship::Error::Pending { message, hint }));
-            }
-            service.pause()?;
-        }
     }
 }

@@ -26,7 +26,7 @@ use crate::compiler::manifests::tracked::Tracked;
 use crate::compiler::words::similar;
 use crate::engine::{self, BuildRequest};
 use crate::error::Error;
-use crate::ship::{self, CREDENTIALS, Hooks, Method, PLATFORM, Request, Target};
+use crate::ship::{self, Hooks, Method, PLATFORM, Request, Target};
 
 /// Types of new deployments: the name, the word of the API, and the help.
 const TYPES: [(&str, &str, &str); 4] = [
@@ -47,7 +47,7 @@ Examples:
   agentcli deploy --name my-agent --remote --deployment-type prod --yes
   agentcli deploy -t my-agent:v2 --no-pull         # with build options
   agentcli deploy --push-to registry.example/my-agent:v2
-  agentcli deploy logs --name my-agent --follow")]
+  agentcli deploy logs my-agent --follow")]
 pub(super) struct Ship {
     /// Refused: the build arguments that apply here are options.
     #[arg(hide = true, value_name = "COMMAND", value_parser = refused, trailing_var_arg = true)]
@@ -120,10 +120,6 @@ pub(super) struct Ship {
     #[arg(long)]
     no_cache: bool,
 
-    /// Include .env files and credential files unless .dockerignore excludes them
-    #[arg(long)]
-    include_credentials: bool,
-
     #[command(flatten)]
     build: BuildOptions,
 
@@ -177,9 +173,14 @@ impl Ship {
             self.options.plan_unlocked(env)?
         };
         planned.check_platform(&platform)?;
-        let settings = Settings::of(env, &planned.project);
-        let Service { env, runtime, service } = Service::with(env, &self.account, &settings)?;
-        let request = self.request(env, &planned, &settings)?;
+        let mut settings = Settings::of(env, &planned.project);
+        let mut service = Service::with(env, &self.account, &mut settings)?;
+        let request = self.request(service.env, &planned, &settings)?;
+        if !self.dry_run {
+            let secrets = request.secrets.iter().flatten().map(|secret| secret.name.as_str());
+            service.confirm_address("the project", secrets)?;
+        }
+        let Service { env, runtime, service, .. } = service;
         let mut printer = Printer::new(env, self.json, Confirmation { is_given: self.yes });
         printer.source = Some(planned.project.source);
         let done = runtime.block_on(ship::run(&request, service, &mut printer));
@@ -189,8 +190,7 @@ impl Ship {
     }
 
     fn request(&self, env: &mut Env, planned: &Planned, settings: &Settings) -> Result<Request, Error> {
-        let (secrets, tag) = (secrets(env, planned), self.pushed_tag()?);
-        let ignore: &[&str] = if self.include_credentials { &[] } else { CREDENTIALS };
+        let (secrets, tag) = (secrets(env, planned, settings), self.pushed_tag()?);
         Ok(Request {
             target: self.target(env, settings)?,
             deployment_type: self.deployment_type.clone(),
@@ -203,7 +203,7 @@ impl Ship {
                 pull: self.build.pulls(),
                 no_cache: self.no_cache,
                 settings: self.build_settings(env, planned)?,
-                ..image::request(env, planned, ignore)?
+                ..image::request(env, planned)?
             },
             engine: env.engine(),
             tag: tag.to_owned(),
@@ -339,8 +339,9 @@ fn tracked_packages(env: &mut Env, planned: &Planned) -> Vec<String> {
 }
 
 /// The variables of `env` that can be secrets of a deployment; `None` without any.
-fn secrets(env: &mut Env, planned: &Planned) -> Option<Vec<Secret>> {
-    let values = variables::values(env, &planned.project, &planned.config);
+fn secrets(env: &mut Env, planned: &Planned, settings: &Settings) -> Option<Vec<Secret>> {
+    let is_sealed = settings.own_service.is_some();
+    let values = variables::values(env, &planned.project, &planned.config, is_sealed);
     let secret =
         |(name, value)| Secret { name, value: Some(Redacted::new(value)), other: Default::default() };
     let secrets: Vec<Secret> = variables::deployable(env, values).into_iter().map(secret).collect();

@@ -7,30 +7,35 @@ mod patch;
 use serde_json::json;
 
 use super::shown::{print_json, shown, title};
+use super::which::Which;
 use crate::api::rules;
-use crate::api::wire::Deployment;
+use crate::api::wire::{Deployment, DeploymentPatch};
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
-use crate::cli::service::{CallOptions, Service};
+use crate::cli::service::CallOptions;
+use crate::compiler::words::listed;
 use crate::error::Error;
 use difference::{Change, difference};
 use patch::PatchOptions;
 
 /// Change a deployment
 ///
-/// Prints the changes, without values of secrets, and asks for confirmation. The given secrets replace all secrets of the
-/// deployment, unless the service merges them, which the specification leaves open.
+/// Prints the changes, without values of secrets, and asks for confirmation. A service can replace all secrets of a deployment,
+/// not a single one: the update is refused if it would remove one, unless --replace-secrets is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  agentcli deploy update ID --resource cpu=2 --resource memory_mb=4096
-  agentcli deploy update ID --secrets-from .env
-  agentcli deploy update ID --image registry.example/agent@sha256:…
-  agentcli deploy update ID --file patch.json --yes")]
+  agentcli deploy update my-agent --resource cpu=2 --resource memory_mb=4096
+  agentcli deploy update --secrets-from .env
+  agentcli deploy update my-agent --image registry.example/agent@sha256:…
+  agentcli deploy update my-agent --file patch.json --yes")]
 pub(super) struct Update {
-    /// ID of the deployment
-    #[arg(value_name = "DEPLOYMENT_ID")]
-    id: String,
+    #[command(flatten)]
+    which: Which,
+
+    /// Remove the secrets of the deployment that are not given
+    #[arg(long)]
+    replace_secrets: bool,
 
     /// Skip the confirmation prompt
     #[arg(short, long)]
@@ -47,9 +52,11 @@ pub(super) struct Update {
 impl Update {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (patch, nulls) = self.patch.patch(env)?;
-        let mut service = Service::new(env, &self.options.account)?;
-        let before = service.call(async |client| client.deployment(&self.id).await)?;
+        let (mut service, before) = self.which.find(env, &self.options.account)?;
         nulls.check(&before)?;
+        if !self.replace_secrets {
+            keep_secrets(&before, &patch)?;
+        }
         rules::patch(&before, &patch)?;
         let changes = difference(&before, &patch);
         let makes_revision = rules::makes_revision(&patch);
@@ -57,11 +64,13 @@ impl Update {
             return self.print(service.env, &before, &before, &changes, None);
         }
         print_changes(service.env, &before, &changes, makes_revision);
+        let secrets = patch.secrets.iter().flatten().map(|secret| secret.name.as_str());
+        service.confirm_address("the changes", secrets)?;
         if !self.yes {
             service.confirm("Apply these changes?", "--yes")?;
         }
         let after = service.call(async |client| client.patch(&before, &patch).await)?;
-        self.print(env, &before, &after, &changes, makes_revision)
+        self.print(service.env, &before, &after, &changes, makes_revision)
     }
 
     fn print(
@@ -93,6 +102,18 @@ impl Update {
         }
         Ok(())
     }
+}
+
+/// Refuses a patch that would remove secrets.
+fn keep_secrets(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> {
+    let Some(given) = &patch.secrets else { return Ok(()) };
+    let is_lost = |name: &&str| !given.iter().any(|secret| secret.name == **name);
+    let lost: Vec<&str> = before.secrets.iter().map(|secret| secret.name.as_str()).filter(is_lost).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let message = format!("this would remove the secrets {}", visible_line(&listed(lost.into_iter())));
+    Err(Error::usage(message, "give them too, such as with --secrets-from .env, or pass --replace-secrets"))
 }
 
 fn print_changes(env: &mut Env, before: &Deployment, changes: &[Change], makes_revision: Option<bool>) {

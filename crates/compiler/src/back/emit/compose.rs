@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::back::emit::heading::heading;
+use crate::back::emit::heading::{WITH_VALUES, heading};
 use crate::back::emit::template::render;
 use crate::back::plan::{Health, Plan, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
 
@@ -87,7 +87,7 @@ pub fn compose(plan: &Plan, setup: &Setup, form: &Form) -> String {
         _ => None,
     };
     let values = Values {
-        heading: heading(plan, &form.remark),
+        heading: heading(plan, &form.remark) + if has_values(plan, setup) { WITH_VALUES } else { "" },
         name: form.is_named.then_some(&*setup.name),
         is_run_by_up: form.is_run_by_up,
         shared,
@@ -95,6 +95,14 @@ pub fn compose(plan: &Plan, setup: &Setup, form: &Form) -> String {
         volumes: &setup.volumes,
     };
     render(TEMPLATE, &values)
+}
+
+/// Whether the file has values of the configuration's `env`.
+fn has_values(plan: &Plan, setup: &Setup) -> bool {
+    let is_value = |(name, value): (&String, &Variable)| {
+        plan.env.names.contains(name) && matches!(value, Variable::Text { .. })
+    };
+    setup.services.iter().any(|service| service.environment.iter().any(is_value))
 }
 
 fn entry<'a>(service: &'a Service, setup: &'a Setup, form: &Form) -> Entry<'a> {

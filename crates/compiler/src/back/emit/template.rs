@@ -12,13 +12,19 @@ use sha2::{Digest, Sha256};
 
 use crate::back::emit::yaml;
 
-// Defining all built-in filters takes longer than rendering.
-static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+/// An environment without filters, in which lines with nothing but a tag leave no line. Defining all built-in filters takes
+/// longer than rendering.
+pub(super) fn environment(undefined: UndefinedBehavior) -> Environment<'static> {
     let mut environment = Environment::empty();
     let syntax =
         SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build();
     environment.set_syntax(syntax.expect("the default delimiters differ"));
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_undefined_behavior(undefined);
+    environment
+}
+
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = environment(UndefinedBehavior::Strict);
     environment.add_filter("indent", filters::indent);
     environment.add_filter("items", filters::items);
     environment.add_filter("yaml", |Serde(value): Serde<Value>| yaml::line(&value));
@@ -28,7 +34,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-/// The text of a template with `values`, with `\n` line ends on every system. Lines with nothing but a tag leave no line.
+/// The text of a template with `values`, with `\n` line ends on every system.
 ///
 /// # Panics
 /// If the template does not fit the values, which is a bug that every test shows.

@@ -5,14 +5,13 @@ use crate::back::plan::Variant;
 use crate::back::resolve::Resolved;
 use crate::files::Files;
 use crate::front::config::{Config, EnvConfig};
-use crate::manifests::dockerignore::{Ignore, escaped};
+use crate::manifests::dockerignore::{CREDENTIALS, Ignore, escaped, is_credential, naming_credentials};
 use crate::options::Options;
 use crate::paths;
 use crate::tree::Tree;
 
-/// Ignored unless the project has a .dockerignore of its own.
-pub(super) const DEFAULT_IGNORE: &[&str] = &[
-    "**/.git",
+/// Ignored unless a .dockerignore of the project includes it again.
+const DEFAULT_IGNORE: &[&str] = &[
     "**/.hg",
     "**/.svn",
     "**/.venv",
@@ -28,8 +27,6 @@ pub(super) const DEFAULT_IGNORE: &[&str] = &[
     "**/.nox",
     "**/.cache",
     "**/.DS_Store",
-    "**/.env",
-    "**/.env.*",
 ];
 
 /// Always ignored: the state and the environments of `dev`, and locks of images, which say nothing that an image needs.
@@ -43,6 +40,8 @@ pub(super) struct Ignored {
     pub(super) from: Vec<String>,
     /// The same lines, parsed.
     pub(super) rules: Ignore,
+    /// Those without [`CREDENTIALS`] and the lines that follow.
+    pub(super) own: Ignore,
 }
 
 impl Ignored {
@@ -58,17 +57,20 @@ impl Ignored {
             lines.push("*".to_owned());
             lines.extend(layout.include.iter().map(|path| format!("!{}", escaped(path))));
         }
-        let mut from = Vec::new();
+        lines.extend(DEFAULT_IGNORE.iter().map(|&line| line.to_owned()));
+        let (mut own, mut from) = (Vec::new(), Vec::new());
         for directory in directories(layout, resolved) {
             let file = paths::join(&directory, ".dockerignore");
             if let Some(text) = files.text(&file) {
-                lines.extend(rebased(&text, &layout.in_context(&directory)));
+                own.extend(rebased(&text, &layout.in_context(&directory)));
                 from.push(layout.in_context(&file));
             }
         }
-        if from.is_empty() {
-            lines.extend(DEFAULT_IGNORE.iter().map(|&line| line.to_owned()));
-        }
+        lines.extend(own.iter().cloned());
+        let without_credentials = Ignore::parse(&lines.join("\n")).unwrap_or_default();
+        lines.extend(CREDENTIALS.iter().map(|&line| line.to_owned()));
+        lines.extend(naming_credentials(&own));
+        lines.extend(npm_settings(resolved, layout, &without_credentials));
         lines.extend(ALWAYS_IGNORED.iter().map(|&line| line.to_owned()));
         let is_custom = resolved.variant == Variant::Javascript && options.install_command.is_some();
         if let Some(installation) = resolved.installation.as_ref().filter(|_| !is_custom) {
@@ -83,7 +85,7 @@ impl Ignored {
             lines.extend(pattern(layout, path).map(|pattern| format!("{mark}{pattern}")));
         }
         let rules = Ignore::parse(&lines.join("\n")).unwrap_or_default();
-        Self { lines, from, rules }
+        Self { lines, from, rules, own: without_credentials }
     }
 }
 
@@ -91,6 +93,18 @@ impl Ignored {
 fn pattern(layout: &Layout, path: &str) -> Option<String> {
     let path = layout.in_context(&paths::normalize(path));
     paths::below(&path, ".").map(escaped)
+}
+
+/// Exceptions for the settings of a package manager that the installation needs, with or without credentials, unless `own`
+/// excludes them.
+fn npm_settings<'a>(
+    resolved: &'a Resolved,
+    layout: &'a Layout,
+    own: &'a Ignore,
+) -> impl Iterator<Item = String> + 'a {
+    let read = resolved.installation.iter().flat_map(|installation| &installation.files);
+    let read = read.map(|file| layout.in_context(file));
+    read.filter(|file| is_credential(file) && !own.excludes(file)).map(|file| format!("!{}", escaped(&file)))
 }
 
 /// Directories whose .dockerignore applies: the root, the project, and each local dependency.

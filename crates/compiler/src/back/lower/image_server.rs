@@ -1,13 +1,10 @@
-//! The server in an image whose base image does not bring it: its packages, its directory and how it starts.
+//! The server in an image whose base image does not bring it.
 
-use serde_json::json;
-
-use crate::back::lower::tools::{Tools, prefixed, words};
-use crate::back::lower::{Build, Input, bytecode};
-use crate::back::plan::Action;
+use crate::back::lower::Input;
+use crate::back::plan::{ServerInstall, Variant};
 use crate::paths;
-use crate::server::files::{DIRECTORY, REQUIREMENTS, SERVE, SUFFIX};
-use crate::server::product::{LABEL, State, USER};
+use crate::server::files::{JAVASCRIPT_HEALTHCHECK, START, SUFFIX};
+use crate::server::product::{State, USER};
 use crate::server::{self, local};
 
 /// The directory of the server's files in the context, beside a Dockerfile beside the configuration.
@@ -16,53 +13,36 @@ pub(super) fn files(input: &Input<'_>) -> Option<String> {
     is_installed.then(|| input.layout.in_context(&format!("Dockerfile{SUFFIX}")))
 }
 
-/// Installs the server in the current stage, first of all, so that all projects share the layer.
-pub(super) fn install(input: &Input<'_>, build: &mut Build) {
-    let Some(installation) = &input.config.server.installation else { return };
-    let why = format!("the server: {}", installation.own.join(", "));
-    let sources = files(input).into_iter().map(|it| format!("{it}/")).collect();
-    build.step("/graphs", &why, Action::Copy { from: None, sources, target: format!("{DIRECTORY}/") });
-    let tools = Tools::for_server(input.resolved);
-    let mut commands = vec![tools.locked(&paths::join(DIRECTORY, REQUIREMENTS))];
-    commands.extend(bytecode::all());
-    build.step("/graphs", &why, tools.run(commands));
-    let variables = installation.defaults.iter().map(|&(name, value)| (name.to_owned(), value.into()));
-    build.step("/graphs", &why, Action::Env { variables: variables.collect() });
+/// Whether the image installs the server for JavaScript.
+pub(super) fn installs_javascript(input: &Input<'_>) -> bool {
+    input.config.server.installation.is_some() && input.resolved.variant == Variant::Javascript
 }
 
-/// Adds how the container starts, last of all: every step before runs as root.
-pub(super) fn start(input: &Input<'_>, build: &mut Build) {
-    if input.config.server.installation.is_none() {
-        return;
-    }
-    let check = json!(server::HEALTHCHECK);
-    let lines = vec![
-        format!("USER {USER}:{USER}"),
-        format!("LABEL {LABEL}={}", input.config.server.name),
-        format!("EXPOSE {}", server::PORT),
-        format!("HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD {check}"),
-        format!("CMD {}", json!(["python3", paths::join(DIRECTORY, SERVE)])),
-    ];
-    build.step("/graphs", "start of the server, as a user other than root", Action::Lines { lines });
+/// The health check of the container.
+pub(super) fn healthcheck(input: &Input<'_>) -> &'static [&'static str] {
+    if installs_javascript(input) { JAVASCRIPT_HEALTHCHECK } else { server::HEALTHCHECK }
 }
 
-/// Makes the user, and leads the state in the working directory to its volume.
-pub(super) fn user(input: &Input<'_>, build: &mut Build) {
-    if input.config.server.installation.is_none() {
-        return;
-    }
-    let user = USER.to_string();
-    let mut commands = vec![
-        words(["groupadd", "--gid", &user, "agent"]),
-        words(["useradd", "--uid", &user, "--gid", &user, "--create-home", "agent"]),
-    ];
-    if let State::Directory { path, .. } = input.config.server.state {
-        let link = paths::join(&input.layout.project, local::STATE);
-        commands.extend([
-            words(["mkdir", "-p", path, &input.layout.project]),
-            words(["chown", &format!("{USER}:{USER}"), path]),
-            prefixed(&["ln", "-s", path], vec![link]),
-        ]);
-    }
-    build.step("/graphs", "the user of the server", Action::Run { mounts: Vec::new(), commands });
+/// The server that the image installs, if its base image does not bring one.
+pub(super) fn install(input: &Input<'_>) -> Option<ServerInstall> {
+    let product = input.config.server;
+    let installation = product.installation.as_ref()?;
+    let state = match product.state {
+        State::Directory { path, .. } => Some(path.to_owned()),
+        State::Databases { .. } => None,
+    };
+    let [python, javascript] = START;
+    let (own, defaults, start) = match input.resolved.variant {
+        Variant::Javascript => (&[][..], &[][..], javascript),
+        Variant::Python | Variant::Mixed => (installation.own, installation.defaults, python),
+    };
+    let pair = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+    Some(ServerInstall {
+        own: own.iter().map(|&own| own.to_owned()).collect(),
+        variables: defaults.iter().map(pair).collect(),
+        start: start.iter().map(|&word| word.to_owned()).collect(),
+        user: USER,
+        state_link: state.as_ref().map(|_| paths::join(&input.layout.project, local::STATE)),
+        state,
+    })
 }

@@ -1,66 +1,71 @@
-//! JavaScript projects: the JavaScript server's image, and the JavaScript part of a mixed project.
+//! Node.js and the JavaScript packages of an image, and of `dev`.
 
-use indexmap::IndexMap;
-use serde_json::Value;
-
-use crate::back::lower::{Build, Input, common, npm_secrets};
-use crate::back::plan::{Action, Command, Mount, NodeProject};
+use crate::back::lower::{Build, Input, image_server};
+use crate::back::plan::{Node, NodeInstall, NodeProject, SecretFile, UserCommand, Variant};
 use crate::manifests::installation::Installation;
-use crate::manifests::package_manager::Manager;
-use crate::{paths, server};
+use crate::manifests::package_manager::NPMRC;
+use crate::paths;
 
-pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
-    npm_secrets::stage(input, build);
-    common::source_stage(input, build);
-    common::base(input, None, build);
-    let project = || Action::Workdir { path: input.layout.project.clone() };
-    build.step("/graphs", "", project());
-    let installed = input.options.install_command.is_none() && packages(input, build);
-    build.step("/graphs", "server settings", Action::Env { variables: contract.clone() });
-    common::source(input, build);
-    if let Some(command) = &input.options.install_command {
-        let path = input.layout.in_image(&paths::normalize(&input.options.called_from));
-        build.step("/graphs", "", Action::Workdir { path });
-        build.step("/graphs", "custom install command", with_secrets(input, command));
-        build.step("/graphs", "", project());
-    } else if !installed {
-        install_after_copy(input, build);
+/// The place of `.npmrc` in an image, where all package managers read it. Other settings are read at the root.
+const HOME_NPMRC: &str = "/root/.npmrc";
+
+/// Node.js and the JavaScript packages of an image.
+pub(super) fn node(input: &Input<'_>, build: &mut Build) -> Node {
+    let options = input.options;
+    let own = options.install_command.as_ref();
+    let installation = input.resolved.installation.as_ref().filter(|_| own.is_none());
+    Node {
+        version: input.resolved.node.clone().filter(|_| input.resolved.variant == Variant::Mixed),
+        install: installation.map(|installation| install(input, installation, build)),
+        install_command: own.map(|command| UserCommand {
+            directory: input.layout.in_image(&paths::normalize(&options.called_from)),
+            command: command.clone(),
+        }),
+        build_command: options.build_command.clone(),
+        secrets: secrets(input),
     }
-    if let Some(command) = &input.options.build_command {
-        build.step("/graphs", "custom build command", with_secrets(input, command));
-    }
-    prebuild(build);
 }
 
-/// Compiles graphs and UI components with the server's own script.
-pub(super) fn prebuild(build: &mut Build) {
-    build.step("/graphs", "prebuilt JavaScript graphs and UI components", shell(server::BUILD_JAVASCRIPT));
-}
-
-/// Installs packages from the manifests alone, before the source is there. Returns false if they need the source.
-pub(super) fn packages(input: &Input<'_>, build: &mut Build) -> bool {
-    let Some(installation) = &input.resolved.installation else { return true };
+fn install(input: &Input<'_>, installation: &Installation, build: &mut Build) -> NodeInstall {
     if let Some(why) = &installation.needs_source {
-        build.note(
-            "/graphs",
-            format!("each edit of the source installs the JavaScript packages again: {why}"),
-        );
-        return false;
+        let note = format!("each edit of the source installs the JavaScript packages again: {why}");
+        build.note("/graphs", note);
     }
+    let is_plain = image_server::installs_javascript(input);
+    let late = installation.needs_source.is_some();
     // A member that is not part of the context has no manifest to copy.
-    let is_sent = |file: &&String| !input.ignore.excludes(&input.layout.in_context(file));
-    let files = installation.files.iter().filter(|file| !installation.secret.contains(file));
-    let files: Vec<String> = files.filter(is_sent).cloned().collect();
-    common::copy_manifests(input, &files, build);
-    install(input, installation, "JavaScript packages", build);
-    true
+    let is_sent = |file: &String| !input.ignore.excludes(file);
+    let files = installation.files.iter().filter(|file| !late && !installation.secret.contains(file));
+    NodeInstall {
+        directory: input.layout.in_image(&installation.root),
+        manager: installation.manager.name.to_owned(),
+        package: installation.manager.is_bootstrapped(is_plain).then(|| installation.package.clone()),
+        command: installation.command(),
+        cache: installation.manager.cache.to_owned(),
+        manifests: files.map(|file| input.layout.in_context(file)).filter(is_sent).collect(),
+        late,
+    }
 }
 
-/// Installs packages that need the source.
-pub(super) fn install_after_copy(input: &Input<'_>, build: &mut Build) {
-    if let Some(installation) = &input.resolved.installation {
-        install(input, installation, "JavaScript packages that need the source", build);
-    }
+/// The settings of package managers that hold credentials and are part of the context, also those of members.
+pub(super) fn secret_files<'a>(input: &'a Input<'_>) -> impl Iterator<Item = &'a String> {
+    let all = input.resolved.installation.iter().flat_map(|installation| &installation.secret);
+    all.filter(|file| !input.ignore.excludes(&input.layout.in_context(file)))
+}
+
+/// Those of the root, with the places where the package manager reads them.
+fn secrets(input: &Input<'_>) -> Vec<SecretFile> {
+    let root = input.resolved.installation.as_ref().map(|installation| installation.root.as_str());
+    let at_root = secret_files(input).filter(|file| Some(paths::parent(file)) == root);
+    let secret = |file: &String| SecretFile {
+        file: input.layout.in_context(file),
+        name: paths::file_name(file).to_owned(),
+        place: match paths::file_name(file) {
+            NPMRC => HOME_NPMRC.to_owned(),
+            _ => input.layout.in_image(file),
+        },
+    };
+    at_root.map(secret).collect()
 }
 
 /// How `dev` installs the project's packages; nothing if there are none.
@@ -72,35 +77,4 @@ pub(super) fn project(input: &Input<'_>) -> Option<NodeProject> {
         package: installation.package.clone(),
         manifests: installation.files.clone(),
     })
-}
-
-/// Runs the package manager at its root.
-fn install(input: &Input<'_>, installation: &Installation, why: &str, build: &mut Build) {
-    if let Some(command) = installation.manager.bootstrap(&installation.package) {
-        let mounts = vec![Mount::Cache { target: Manager::npm_cache().to_owned() }];
-        let commands = vec![Command::Shell(command)];
-        build.step("/graphs", installation.manager.name, Action::Run { mounts, commands });
-    }
-    let root = input.layout.in_image(&installation.root);
-    let is_elsewhere = root != input.layout.project;
-    if is_elsewhere {
-        build.step("/graphs", why, Action::Workdir { path: root });
-    }
-    let mut mounts = vec![Mount::Cache { target: installation.manager.cache.to_owned() }];
-    mounts.extend(npm_secrets::mounts(input));
-    let tidy = installation.manager.without_time.map(str::to_owned);
-    let commands = [installation.command()].into_iter().chain(tidy).map(Command::Shell).collect();
-    build.step("/graphs", why, Action::Run { mounts, commands });
-    if is_elsewhere {
-        build.step("/graphs", why, Action::Workdir { path: input.layout.project.clone() });
-    }
-}
-
-fn shell(command: &str) -> Action {
-    Action::Run { mounts: Vec::new(), commands: vec![Command::Shell(command.to_owned())] }
-}
-
-/// A command of the user, which may run the package manager.
-fn with_secrets(input: &Input<'_>, command: &str) -> Action {
-    Action::Run { mounts: npm_secrets::mounts(input), commands: vec![Command::Shell(command.to_owned())] }
 }

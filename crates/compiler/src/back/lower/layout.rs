@@ -69,11 +69,6 @@ impl Layout {
     pub(super) fn image_path(&self, in_context: &str) -> String {
         paths::join(&self.base, in_context)
     }
-
-    /// The directory that the context is copied to, with a `/` at its end.
-    pub(super) fn target(&self) -> String {
-        format!("{}/", self.base)
-    }
 }
 
 /// The place in the image of the context root, which is `up` levels above the configuration. A package whose directory is

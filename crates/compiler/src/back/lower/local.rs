@@ -3,12 +3,12 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::back::lower::ignored::DEFAULT_IGNORE;
 use crate::back::lower::{Input, contract, javascript, locked};
 use crate::back::plan::{
-    AboveProject, Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
+    AboveProject, Context, Installer, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant,
+    Watch,
 };
-use crate::back::resolve::{Installer, Resolved};
+use crate::back::resolve::Resolved;
 use crate::files::Files;
 use crate::front::config::{Config, EnvConfig};
 use crate::front::workspace::Locked;
@@ -140,10 +140,14 @@ fn javascript_packages(input: &Input<'_>) -> JavascriptPackages {
 
 /// The server that works with the project's graph library.
 fn javascript_server(input: &Input<'_>) -> &'static JavascriptServer {
-    let installation = input.resolved.installation.as_ref();
-    let newest = installation
-        .and_then(|installation| package_version::newest(server::local::LIBRARY, installation, input.files));
-    server::local::javascript_server(newest.map(|newest| newest.version))
+    server::local::javascript_server(library_version(input))
+}
+
+/// The version of the project's graph library for JavaScript, if it is known.
+pub(super) fn library_version(input: &Input<'_>) -> Option<(u64, u64, u64)> {
+    let installation = input.resolved.installation.as_ref()?;
+    let newest = package_version::newest(server::local::LIBRARY, installation, input.files)?;
+    Some(newest.version)
 }
 
 /// Files that decide what a package requires.
@@ -180,7 +184,7 @@ fn server_packages(config: &Config) -> Vec<ServerPackage> {
     server::local::SERVER.iter().zip(selected).map(package).collect()
 }
 
-/// The files of the build context, without the default ignores, and those that decide how the server starts.
+/// The files of the build context, and those that decide how the server starts.
 fn watch(
     input: &Input<'_>,
     name: &str,
@@ -188,8 +192,6 @@ fn watch(
     python: Option<&PythonPackages>,
     javascript: Option<&JavascriptPackages>,
 ) -> Watch {
-    let never = DEFAULT_IGNORE.iter().map(|&line| line.to_owned());
-    let never = never.filter(|line| !context.ignore.contains(line));
     let env = match &input.config.env {
         Some(EnvConfig::File(path)) => Some(paths::normalize(path)),
         Some(EnvConfig::Map(_)) | None => None,
@@ -199,7 +201,7 @@ fn watch(
     let manifests = manifests.chain(project.into_iter().flat_map(|it| it.manifests.iter().cloned()));
     Watch {
         root: context.root.clone(),
-        ignore: context.ignore.iter().cloned().chain(never).collect(),
+        ignore: context.ignore.clone(),
         files: [name.to_owned()].into_iter().chain(env).chain(manifests).collect(),
     }
 }

@@ -1,13 +1,31 @@
 //! Requirements of the project that name the server, which the image has at a version of its own.
 
-use crate::back::lower::Build;
+use crate::back::lower::{Build, Input};
 use crate::manifests::requirement;
+use crate::manifests::requirements_txt::{self, Kind};
+use crate::paths;
 use crate::server::{DISTRIBUTIONS, LOCAL_TOOL};
 
 /// The requirements without the server's own packages: another version than the image has is not installed anyway, and may
 /// not fit the versions that the image's server requires. A note names those that ask for certain versions.
 pub(super) fn without<'a>(all: impl IntoIterator<Item = &'a String>, build: &mut Build) -> Vec<String> {
     all.into_iter().filter_map(|text| kept(text, build)).collect()
+}
+
+/// Whether a manifest that an installer reads names the server's own packages, so that they may be replaced.
+pub(super) fn is_named(input: &Input<'_>, build: &mut Build) -> bool {
+    let resolved = input.resolved;
+    let mut all: Vec<String> =
+        resolved.projects().flat_map(|it| it.requirements.iter().flatten().cloned()).collect();
+    for file in &resolved.files {
+        for part in requirements_txt::parts(paths::parent(&file.path), input.files) {
+            all.extend(part.entries.iter().flatten().filter_map(|entry| match &entry.kind {
+                Kind::Requirement(text) => Some(text.clone()),
+                _ => None,
+            }));
+        }
+    }
+    without(&all, build).iter().ne(&all)
 }
 
 fn kept(text: &str, build: &mut Build) -> Option<String> {
@@ -20,7 +38,6 @@ fn kept(text: &str, build: &mut Build) -> Option<String> {
     }
     kept
 }
-
 /// The part of a requirement that is not the server's.
 fn foreign(text: &str) -> Option<String> {
     let name = requirement::name(text).unwrap_or_default();

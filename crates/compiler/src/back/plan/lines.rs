@@ -1,16 +1,13 @@
 //! Properties of `dockerfile_lines` that the rest of the plan cannot show.
 
-use super::{Action, Plan};
+use super::Plan;
 use crate::manifests::dockerfile::{Instruction, instructions};
 
 impl Plan {
     /// Whether `dockerfile_lines` use anything besides the context and the base image: another image, a copy from one, or
     /// an added file, which may be remote. A stage of the same Dockerfile counts as another image.
     pub fn has_lines_from_outside(&self) -> bool {
-        self.steps.iter().any(|step| match &step.action {
-            Action::Lines { lines } => instructions(lines).is_ok_and(|all| all.iter().any(is_from_outside)),
-            _ => false,
-        })
+        instructions(&self.image.lines).is_ok_and(|all| all.iter().any(is_from_outside))
     }
 }
 

@@ -12,20 +12,27 @@ use crate::manifests::requires_python::RequiresPython;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Local {
     /// Server settings: variable to JSON value, the same as in an image but for the paths.
+    #[serde(skip)]
     pub contract: IndexMap<String, Value>,
     /// Variables that make the server run without databases. They take precedence over the user's.
+    #[serde(skip)]
     pub variables: IndexMap<String, String>,
     /// The Python environment; absent on the JavaScript server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<PythonPackages>,
     /// The Node.js environment; absent without JavaScript.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub javascript: Option<JavascriptPackages>,
     /// Settings that the server takes as arguments: its name for each, and the variable in `contract`.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub settings: IndexMap<String, String>,
     /// Keys of the configuration that the server does not support here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
     /// The directory of the server's state.
     pub state: String,
     /// Changes that restart the server.
+    #[serde(skip)]
     pub watch: Watch,
 }
 
@@ -41,42 +48,57 @@ impl Local {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PythonPackages {
     /// Python version, major.minor, if the configuration pins it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The Python versions that the local packages support.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requires_python: Vec<RequiresPython>,
     /// The server itself.
     pub server: Vec<ServerPackage>,
     /// Packages that `dependencies` names, or those of a lock file, as requirements (PEP 508).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<String>,
     /// Indexes of some of them, beside the default one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<String>,
     /// Lock files beside local packages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<String>,
     /// Their versions, as lines of a constraints file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<String>,
     /// Requirements that replace those of other packages, which uv alone can do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<String>,
     /// Requirements files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// Those of them that have hashes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hashed: Vec<String>,
     /// Local packages, installed as editable.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub editable: Vec<String>,
     /// Whether the user's own environment cannot be used, since JavaScript packages are installed into it.
+    #[serde(skip_serializing_if = "super::is_false")]
     pub own: bool,
     /// Directories to import from that are not packages, in the order in which they are searched, after installed ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
     /// Files that decide what is installed.
     pub manifests: Vec<String>,
     /// Whether uv ignores the sources of local packages: some are paths, and those packages are installed in place.
+    #[serde(skip_serializing_if = "super::is_false")]
     pub without_sources: bool,
     /// Whether the editable packages are installed without their requirements, after everything else: an installer would
     /// look up local ones in an index, or refuse them.
+    #[serde(skip_serializing_if = "super::is_false")]
     pub without_requirements: bool,
     /// Whether pip installs even if there is uv.
+    #[serde(skip_serializing_if = "super::is_false")]
     pub uses_pip: bool,
     /// The pip configuration, if something reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pip_config: Option<String>,
     /// The project above the configuration, whose packages are not installed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +113,7 @@ pub struct AboveProject {
     /// Its directory, and where its code is.
     pub directories: Vec<String>,
     /// The names of its requirements.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<String>,
     /// How to list it, as an imperative.
     pub help: String,
@@ -102,10 +125,13 @@ pub struct ServerPackage {
     /// Its name.
     pub name: String,
     /// The versions that `api_version` selects, as in a requirement; empty for all.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub selected: String,
     /// The newest version that is installed, unless `api_version` selects one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<String>,
     /// The oldest one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest: Option<String>,
 }
 
@@ -141,6 +167,7 @@ impl ServerPackage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct JavascriptPackages {
     /// Major version of Node.js, if the configuration pins it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The server and its requirements, name to version.
     pub server: IndexMap<String, String>,
@@ -171,5 +198,6 @@ pub struct Watch {
     /// Lines of a .dockerignore at the root; ignored files do not count.
     pub ignore: Vec<String>,
     /// Files that count even if they are ignored or outside of the root.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
 }

@@ -25,8 +25,8 @@ pub fn diagnostic(place: Place, path: &str, refusal: Refusal) -> Diagnostic {
     match refusal {
         Refusal::Outside => {
             Diagnostic::new(&PATH_OUTSIDE_PROJECT, place, format!("`{path}` leads out of the project")).help(
-                "copy it into the project: the Git repository, or without one the directory of the configuration and \
-                 of what it names",
+                "copy it into the project, or, if you trust the configuration, pass the directory that has both with \
+                 `--project-root`",
             )
         }
         Refusal::Special => {
@@ -89,9 +89,9 @@ static PATH_OUTSIDE_PROJECT: Rule = Rule {
     severity: Severity::Error,
     summary: "a path that leads out of the project",
     why: "agentcli reads only files of the project, so that a project of somebody else cannot show the files of your \
-          machine. The project is the Git repository around the configuration. Without one, it is the deepest directory \
-          that has all that the configuration names, the directories that its local dependencies require, and the root of \
-          their workspace. It is never the root of the file system, and the home directory only for a configuration right \
+          machine. The project is the Git repository around the configuration. Without one, it is the root of the \
+          workspace that lists the configuration's directory, or else that directory. `--project-root` selects another \
+          directory. It is never the root of the file system, and the home directory only for a configuration right \
           in it. A symbolic link counts as what it points to.",
     wrong: r#"{ "dependencies": [".", "../../../elsewhere/shared"] }"#,
     right: r#"{ "dependencies": [".", "../shared"] }"#,

@@ -8,12 +8,15 @@ use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 use crate::files::Files;
 use crate::front::reference::Reference;
 use crate::manifests::dependency::{Local, LocalKind};
-use crate::manifests::dockerignore::Ignore;
+use crate::manifests::dockerignore::{Ignore, IgnoreError, secret_exception};
 use crate::manifests::{package, requirements_txt};
 use crate::paths;
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] = &[&IGNORED_FILE, &INVALID_DOCKERIGNORE];
+pub(super) const RULES: &[&Rule] = &[&IGNORED_FILE, &INVALID_DOCKERIGNORE, &CREDENTIALS_IN_IMAGE];
+
+/// The most lines of all ignore files together: a limit that leaves the plan room for lines of its own.
+const MAX_LINES: usize = 9_000;
 
 /// An ignore file that applies.
 struct Source {
@@ -62,6 +65,7 @@ fn may_have_rules(context: &Context<'_>) -> bool {
 fn read(context: &mut Context<'_>, needed: &[(Place, String)]) -> Option<Rules> {
     let mut sources: Vec<Source> = Vec::new();
     let mut combined = String::new();
+    let mut count = 0;
     let mut seen = HashSet::new();
     for (place, directory) in ignore_directories(context, needed) {
         let file = paths::join(&directory, ".dockerignore");
@@ -69,8 +73,19 @@ fn read(context: &mut Context<'_>, needed: &[(Place, String)]) -> Option<Rules> 
             continue;
         }
         let Some(text) = context.files.text(&file) else { continue };
-        match Ignore::parse(&text) {
+        // Those of the plan are more than these by less than a tenth.
+        count += text.lines().count();
+        let parsed = Ignore::parse(&text).and_then(|rules| match count {
+            0..=MAX_LINES => Ok(rules),
+            _ => Err(IgnoreError {
+                line: 1,
+                pattern: String::new(),
+                reason: format!("with the others, it has more than {MAX_LINES} lines"),
+            }),
+        });
+        match parsed {
             Ok(_) => {
+                check_exceptions(context, &place, &directory, &text);
                 let directory = absolute(context, &directory)?;
                 combined.push_str(&Ignore::rebased(&text, &directory));
                 sources.push(Source { file, directory, text });
@@ -89,6 +104,28 @@ fn read(context: &mut Context<'_>, needed: &[(Place, String)]) -> Option<Rules> 
     }
     let all = Ignore::parse(&combined).ok().filter(|_| !sources.is_empty())?;
     Some(Rules { sources, all })
+}
+
+/// Reports exceptions of the .dockerignore in `directory` that include files with credentials.
+fn check_exceptions(context: &mut Context<'_>, place: &Place, directory: &str, text: &str) {
+    let file = paths::join(directory, ".dockerignore");
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let at = start;
+        start += line.len();
+        let Some(pattern) = secret_exception(line) else { continue };
+        let path = paths::join(directory, pattern.trim_start_matches('/'));
+        if pattern.contains(['*', '?', '[', '\\']) || context.files.kind(&path).is_some() {
+            let written_line = line.trim();
+            let at = at + line.find(written_line).unwrap_or_default();
+            let message = format!("`{written_line}` in `{}` puts credentials into the image", written(&file));
+            context.report(
+                Diagnostic::new(&CREDENTIALS_IN_IMAGE, place.clone(), message)
+                    .related(Related::new(&file, text, at..at + written_line.len(), "includes them again"))
+                    .help("remove the line; pass secrets with `env`, or with `--secret` while the image is built"),
+            );
+        }
+    }
 }
 
 fn ignore_directories(context: &Context<'_>, needed: &[(Place, String)]) -> Vec<(Place, String)> {
@@ -209,5 +246,15 @@ static INVALID_DOCKERIGNORE: Rule = Rule {
     summary: "a .dockerignore with an invalid pattern",
     why: "Docker stops the build if one line of a .dockerignore is invalid, such as one with a `[` that is not closed.",
     wrong: r#"{ "dependencies": ["./dependency-with-a-broken-dockerignore"] }"#,
+    right: r#"{ "dependencies": ["./dependency"] }"#,
+};
+
+static CREDENTIALS_IN_IMAGE: Rule = Rule {
+    code: "credentials-in-image",
+    severity: Severity::Warning,
+    summary: "a .dockerignore that puts files with credentials into the image",
+    why: "Files such as `.env`, `.netrc`, `.npmrc`, `*.pem` and the directory `.git` are in no image unless an exception of a \
+          .dockerignore names them. Everybody who can pull the image can read them.",
+    wrong: r#"{ "dependencies": ["./dependency-that-includes-its-env-file"] }"#,
     right: r#"{ "dependencies": ["./dependency"] }"#,
 };

@@ -8,6 +8,7 @@ use crate::files::Files;
 use crate::front::base_image::base_image;
 use crate::manifests::dockerfile::{self, Instruction, Unfinished};
 use crate::manifests::image_name::ImageName;
+use crate::words::similar;
 use crate::{paths, server};
 
 /// Rules of this check.
@@ -17,6 +18,7 @@ pub(super) const RULES: &[&Rule] = &[
     &OUTER_DIRECTORY,
     &SOURCE_OUTSIDE_CONTEXT,
     &UNFINISHED_DOCKERFILE_LINE,
+    &UNKNOWN_INSTRUCTION,
 ];
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -41,8 +43,8 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     match dockerfile::instructions(lines) {
         Ok(instructions) => {
-            let found =
-                instructions.iter().flat_map(|it| unreachable_sources(context, it)).collect::<Vec<_>>();
+            let unreachable = instructions.iter().flat_map(|it| unreachable_sources(context, it));
+            let found: Vec<_> = unreachable.chain(instructions.iter().filter_map(unknown)).collect();
             found.into_iter().for_each(|diagnostic| context.report(diagnostic));
         }
         Err(unfinished) => context.report(unfinished_line(&unfinished)),
@@ -79,6 +81,21 @@ fn unreachable_sources(context: &Context<'_>, instruction: &Instruction) -> Vec<
         Diagnostic::new(&SOURCE_OUTSIDE_CONTEXT, place.clone(), message).help(help)
     };
     sources.map(diagnostic).collect()
+}
+
+/// Reports an instruction that BuildKit does not know. Its keyword ends at white space of ASCII.
+fn unknown(instruction: &Instruction) -> Option<Diagnostic> {
+    let keyword = instruction.text.split(['\t', '\u{b}', '\u{c}', '\r', ' ']).next().unwrap_or_default();
+    let is_known = INSTRUCTIONS.iter().any(|known| keyword.eq_ignore_ascii_case(known));
+    let place = Place::Value(Pointer::parse("/dockerfile_lines").join(instruction.line));
+    let message = format!("`{}` is not an instruction of a Dockerfile", keyword.escape_debug());
+    let found = Diagnostic::new(&UNKNOWN_INSTRUCTION, place, message);
+    let close = similar(&keyword.to_ascii_uppercase(), INSTRUCTIONS.iter().copied());
+    let help = close
+        .map_or("start the line with `RUN`, or continue the line above with a `\\`".to_owned(), |close| {
+            format!("did you mean `{close}`?")
+        });
+    (!is_known).then(|| found.help(help))
 }
 
 /// The directories that may be the root of the build context: that of the configuration, or one above it that local
@@ -160,6 +177,38 @@ static SOURCE_OUTSIDE_CONTEXT: Rule = Rule {
     wrong: r#"{ "dockerfile_lines": ["COPY ../certs /certs"] }"#,
     right: r#"{ "dockerfile_lines": ["COPY certs /certs"] }"#,
 };
+
+static UNKNOWN_INSTRUCTION: Rule = Rule {
+    code: "unknown-instruction",
+    severity: Severity::Error,
+    summary: "a line of `dockerfile_lines` that is no instruction",
+    why: "Each of `dockerfile_lines` starts an instruction of a Dockerfile, such as `RUN` or `ENV`, or continues the one above \
+          that ends with a backslash. The engine refuses the whole Dockerfile for any other word.",
+    wrong: r#"{ "dockerfile_lines": ["apt-get install -y git"] }"#,
+    right: r#"{ "dockerfile_lines": ["RUN apt-get install -y git"] }"#,
+};
+
+/// The instructions of a Dockerfile.
+const INSTRUCTIONS: &[&str] = &[
+    "ADD",
+    "ARG",
+    "CMD",
+    "COPY",
+    "ENTRYPOINT",
+    "ENV",
+    "EXPOSE",
+    "FROM",
+    "HEALTHCHECK",
+    "LABEL",
+    "MAINTAINER",
+    "ONBUILD",
+    "RUN",
+    "SHELL",
+    "STOPSIGNAL",
+    "USER",
+    "VOLUME",
+    "WORKDIR",
+];
 
 static UNFINISHED_DOCKERFILE_LINE: Rule = Rule {
     code: "unfinished-dockerfile-line",

@@ -5,7 +5,6 @@
 
 mod above;
 mod gone;
-pub(super) mod needed;
 mod own;
 pub(super) mod reached;
 mod search_path;

@@ -2,6 +2,7 @@
 
 use super::Context;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::front::config::Variant;
 use crate::manifests::dockerfile::start_stage;
 use crate::paths;
 use crate::server::product::{Installation, Refusal};
@@ -11,18 +12,23 @@ pub(super) const RULES: &[&Rule] = &[&UNSUPPORTED_BY_SERVER];
 
 pub(super) fn check(context: &mut Context<'_>) {
     let server = context.config.server;
-    for refusal in server.refusals() {
+    let Some(installation) = &server.installation else { return };
+    let is_javascript = context.config.variant() == Variant::Javascript && server.javascript_image.is_some();
+    let refusals: Vec<&Refusal> = if is_javascript {
+        server.refusals_in_javascript().iter().collect()
+    } else {
+        server.refusals().collect()
+    };
+    for refusal in refusals {
         if is_used(context, refusal) {
             report(context, Pointer::parse(refusal.pointer), refusal.why);
         }
     }
-    if server.javascript_image.is_none() {
+    if !is_javascript {
         check_languages(context);
-    }
-    if let Some(installation) = &server.installation {
         check_version(context, installation);
-        check_lines(context);
     }
+    check_lines(context);
 }
 
 fn is_used(context: &Context<'_>, refusal: &Refusal) -> bool {
@@ -41,7 +47,9 @@ fn check_languages(context: &mut Context<'_>) {
         .filter(|pointer| config.str_at(pointer).is_some_and(paths::is_javascript));
     found.extend(others.map(Pointer::parse));
     for pointer in found {
-        report(context, pointer, "it runs no JavaScript");
+        let is_alone = context.config.server.javascript_image.is_some();
+        let why = if is_alone { "it runs no JavaScript beside Python" } else { "it runs no JavaScript" };
+        report(context, pointer, why);
     }
 }
 
@@ -83,6 +91,6 @@ static UNSUPPORTED_BY_SERVER: Rule = Rule {
     summary: "the chosen server does not support this",
     why: "Each server that `--server` can choose supports a part of the configuration. What it does not support would \
           have no effect, or the server would not start.",
-    wrong: r#"{ "graphs": { "agent": "./agent.ts:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
+    wrong: r#"{ "graphs": { "agent": "./agent.py:graph" }, "image_distro": "wolfi" }"#,
+    right: r#"{ "graphs": { "agent": "./agent.py:graph" }, "image_distro": "debian" }"#,
 };

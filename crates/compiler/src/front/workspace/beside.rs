@@ -6,7 +6,7 @@ use std::str::FromStr;
 use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
 use toml::{Table, Value};
 
-use super::{Locked, python, third_party};
+use super::{Locked, left_out, python, third_party};
 use crate::files::Files;
 use crate::front::config::Config;
 use crate::manifests::dependency::Local;
@@ -126,8 +126,11 @@ fn locked(
         let name = &without.package.name;
         return Err(format!("it has no file of `{name}` for Python {python} on Linux").into());
     }
+    let left_out = left_out(lock, &closure, &target.name);
+    let has_members = lock.has_members();
     let (root, packages) = (directory.to_owned(), third_party(closure));
-    Ok(Locked { file: String::new(), root, python, packages, locals: Vec::new() })
+    let (file, locals) = (String::new(), Vec::new());
+    Ok(Locked { file, root, python, target: None, packages, has_members, left_out, locals })
 }
 
 /// A name that `manifest` requires and `lock` lacks, and the similar one that it has and `manifest` does not require.

@@ -191,6 +191,25 @@ fn plain(name: &str) -> String {
     name.to_lowercase().replace(['-', '.'], "_")
 }
 
+/// The package or module with the name of the project at `path`, if its backend looks for that and has no other settings.
+pub(super) fn named_after_project(path: &str, manifest: &Table, files: &Tree) -> Option<String> {
+    let backend = module(manifest);
+    let tool = match backend.as_str() {
+        HATCHLING if !files.is_file(&paths::join(path, "hatch.toml")) => "hatch",
+        "flit_core.buildapi" => "flit",
+        "poetry.core.masonry.api" => "poetry",
+        _ => return None,
+    };
+    let settings = table(manifest, &["tool", tool]);
+    if settings.is_some_and(|it| ["build", "module", "packages"].iter().any(|key| it.contains_key(*key))) {
+        return None;
+    }
+    let project = table(manifest, &["project"]).or(settings)?;
+    let name = plain(&string(project, "name")?);
+    let places = ["src", "."].map(|root| paths::normalize(&paths::join(root, &name)));
+    places.into_iter().find(|place| files.is_file(&paths::join(path, &format!("{place}/__init__.py"))))
+}
+
 /// The directories and files that the backend of the project at `path` selects code from, or `None` if that is not known.
 pub(super) fn reach(path: &str, manifest: &Table, files: &Tree) -> Option<Vec<String>> {
     match module(manifest).as_str() {

@@ -1,8 +1,8 @@
 //! The skeleton of a package: its manifests and empty placeholder files, enough to install it as editable before its
 //! source is there.
 //!
-//! Placeholders come from the tree: one for each directory with Python code, and one for whatever else the manifests
-//! name. That way edits, and most new files, leave the skeleton as it is.
+//! Placeholders come from the tree: one for each top-level package or module that the backend may look for, and one for
+//! whatever else the manifests name. That way edits, and most new files, leave the skeleton as it is.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -57,7 +57,7 @@ impl Skeleton {
         let seen = Vec::new();
         let found = BTreeSet::new();
         let mut walk = Walk { base: path, files, reach, directories, seen, found };
-        walk.walk(".")?;
+        walk.walk(".", false)?;
         let code = mem::take(&mut walk.found);
         described.iter().try_for_each(|name| walk.add_named(name))?;
         let metadata = walk.found.clone();
@@ -83,20 +83,24 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn walk(&mut self, at: &str) -> Result<(), String> {
+    /// Visits the directory `at`; `is_covered` says whether a package around it has a placeholder.
+    fn walk(&mut self, at: &str, is_covered: bool) -> Result<bool, String> {
         let entries = self.list(at);
         if is_foreign(at, &entries) {
-            return Ok(());
+            return Ok(is_covered);
         }
         let own = || entries.iter().filter(|(name, _)| is_own(name));
         let files = own().filter(|(_, kind)| *kind == FileKind::File).map(|(name, _)| name);
         let is_code = |name: &&String| name.ends_with(".py") && self.is_reached(&paths::join(at, name));
         let modules = files.clone().filter(is_code);
-        let own_modules: Vec<&String> = if MODULE_ROOTS.contains(&at) {
+        let is_root = MODULE_ROOTS.contains(&at);
+        let own_modules: Vec<&String> = if is_root {
             modules.collect()
         } else {
-            modules.min_by_key(|name| *name != "__init__.py").into_iter().collect()
+            modules.filter(|_| !is_covered).min_by_key(|name| *name != "__init__.py").into_iter().collect()
         };
+        // Of a namespace, the first directory with code.
+        let mut is_covered = is_covered || !is_root && !own_modules.is_empty();
         self.found.extend(own_modules.into_iter().map(|name| paths::join(at, name)));
         if self.found.len() > MAX_PLACEHOLDERS {
             return Err(format!("it has more than {MAX_PLACEHOLDERS} packages and modules"));
@@ -105,9 +109,11 @@ impl Walk<'_> {
         self.seen.extend(files.take(left).map(|name| paths::join(at, name)));
         self.directories.push(at.to_owned());
         self.check_links(at)?;
-        own()
-            .filter(|(_, kind)| *kind == FileKind::Directory)
-            .try_for_each(|(name, _)| self.walk(&paths::join(at, name)))
+        for (name, _) in own().filter(|(_, kind)| *kind == FileKind::Directory) {
+            let is_found = self.walk(&paths::join(at, name), is_covered)?;
+            is_covered |= is_found && !is_root;
+        }
+        Ok(is_covered)
     }
 
     /// Whether the backend may select the file at `path`.

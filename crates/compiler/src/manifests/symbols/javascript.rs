@@ -57,7 +57,7 @@ fn options() -> ParseOptions {
 }
 
 /// Whether brackets nest deeper than [`DEEPEST`]. Brackets in strings count, which only makes more files unknown.
-fn is_too_deep(text: &str) -> bool {
+pub(crate) fn is_too_deep(text: &str) -> bool {
     let (mut depth, mut angles) = (0_usize, 0_usize);
     text.bytes().any(|byte| {
         match byte {

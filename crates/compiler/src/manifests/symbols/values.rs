@@ -70,9 +70,8 @@ pub struct Values {
     pub used: HashSet<String>,
 }
 
-/// Reads a file, or says where it is broken.
+/// Reads the text of a file, without a byte order mark, or says where it is broken.
 pub fn read(language: Language, text: &str) -> Result<Values, Broken> {
-    let text = text.trim_start_matches('\u{feff}');
     let read = || match language {
         Language::Python => python::values::read(text),
         _ => javascript::values::read(language, text),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Value;
 
-use super::{DEFAULT_INDEX, Dependency, File, Lock, Metadata, Package, Source, checked, parse};
+use super::{DEFAULT_INDEX, Dependency, File, Lock, LockManifest, Metadata, Package, Source, checked, parse};
 use crate::manifests::Broken;
 use crate::manifests::requirement::normalized_name;
 
@@ -152,8 +152,13 @@ fn unsupported(why: String, help: &str) -> Broken {
 /// A lock of a package that requires all of `packages`.
 fn all(requires_python: Option<String>, packages: Vec<(Package, Option<String>)>) -> Lock {
     let mut root = package(String::new(), None, Source::Virtual(".".to_owned()));
-    let mut lock =
-        Lock { requires_python, supported_markers: Vec::new(), packages: Vec::new(), version: None };
+    let mut lock = Lock {
+        requires_python,
+        supported_markers: Vec::new(),
+        packages: Vec::new(),
+        manifest: LockManifest::default(),
+        version: None,
+    };
     for (package, marker) in packages {
         let Package { name, version, source, .. } = package.clone();
         // pdm repeats a package for its extras.

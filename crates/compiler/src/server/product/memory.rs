@@ -9,7 +9,7 @@ pub static MEMORY: Product = Product {
     summary: "state in memory and on a volume; needs no key, and runs as one replica",
     purpose: "trying, tests and small internal tools",
     python_image: "python",
-    javascript_image: None,
+    javascript_image: Some("node"),
     tag_suffix: "-slim",
     installation: Some(Installation {
         version: "0.16.7",

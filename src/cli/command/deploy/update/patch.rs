@@ -141,7 +141,7 @@ impl PatchOptions {
             let found = dotenv::parse(&text, |name| env.named(name));
             if let Some(mistake) = found.mistakes.first() {
                 let place = format!("{}:{}", path.display(), mistake.line);
-                return Err(Error::misused(format!("{place}: not an assignment")));
+                return Err(Error::misused(format!("{place}: {}", mistake.why)));
             }
             secrets.extend(variables::deployable(env, found.variables));
         }

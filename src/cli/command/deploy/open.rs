@@ -1,0 +1,37 @@
+//! `agentcli deploy open`
+
+use super::which::Which;
+use crate::child::open_browser;
+use crate::cli::console::{note, visible_line};
+use crate::cli::env::Env;
+use crate::cli::service::CallOptions;
+use crate::error::Error;
+
+/// Open a deployment in the browser, and print its URL
+#[derive(Debug, clap::Args)]
+pub(super) struct Open {
+    #[command(flatten)]
+    which: Which,
+
+    #[command(flatten)]
+    options: CallOptions,
+}
+
+impl Open {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let (service, found) = self.which.find(env, &self.options.account)?;
+        let name = visible_line(&found.name);
+        let Some(url) = found.source_config.custom_url.filter(|url| url.starts_with("http")) else {
+            let hint = format!("wait until it is deployed; `agentcli deploy get {name}` shows its state");
+            return Err(Error::usage(format!("`{name}` has no URL yet"), hint));
+        };
+        if self.options.json {
+            return super::shown::print_json(service.env, &serde_json::json!({ "id": found.id, "url": url }));
+        }
+        service.env.out.line(&visible_line(&url))?;
+        if service.env.out.is_terminal && open_browser(&url).is_err() {
+            note(service.env, "cannot open a browser");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! The deployment that a command is about.
+
+use crate::api::wire::Deployment;
+use crate::cli::account::AccountOptions;
+use crate::cli::env::Env;
+use crate::cli::service::Service;
+use crate::cli::settings::{Settings, deployment_name};
+use crate::error::Error;
+
+/// The argument of every command about one deployment.
+#[derive(Debug, clap::Args)]
+pub(super) struct Which {
+    /// ID or name of the deployment [env or .env: PLATFORM_DEPLOYMENT_NAME] [default: name of the current directory]
+    #[arg(value_name = "ID|NAME")]
+    which: Option<String>,
+}
+
+impl Which {
+    /// The service, and the deployment there.
+    pub(super) fn find<'a>(
+        &self,
+        env: &'a mut Env,
+        account: &AccountOptions,
+    ) -> Result<(Service<'a>, Deployment), Error> {
+        let mut settings = Settings::beside(env, None);
+        let mut service = Service::with(env, account, &mut settings)?;
+        let found = self.of(&mut service, &settings)?;
+        Ok((service, found))
+    }
+
+    /// The deployment of this service.
+    pub(super) fn of(&self, service: &mut Service<'_>, settings: &Settings) -> Result<Deployment, Error> {
+        match &self.which {
+            Some(which) => service.deployment(which),
+            None => {
+                let name = deployment_name(service.env, None, settings)?;
+                service.deployment_named(&name)
+            }
+        }
+    }
+}
