@@ -24,7 +24,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Starts to request `url` until it succeeds or `timeout` has passed. The milliseconds of [`Probe::outcome`] count
+    /// Starts to request `url` until it is answered as a server that runs would, or `timeout` has passed. The milliseconds of [`Probe::outcome`] count
     /// from `since`.
     pub fn start(url: String, since: Instant, timeout: Option<Duration>) -> Self {
         let (sender, answer) = watch::channel(None);
@@ -123,7 +123,7 @@ async fn until_ok(url: &str, answer: &watch::Sender<Option<String>>) {
     };
     loop {
         let instead = match client.get(url).send().await {
-            Ok(response) if response.status().is_success() => return,
+            Ok(response) if is_ready(response.status()) => return,
             Ok(response) => Some(format!("it answers {}", response.status())),
             // Nothing listens yet, or the connection waits for a server that is starting.
             Err(error) if error.is_connect() || error.is_timeout() => None,
@@ -134,6 +134,11 @@ async fn until_ok(url: &str, answer: &watch::Sender<Option<String>>) {
         }
         sleep(PAUSE).await;
     }
+}
+
+/// Whether a server that answers this runs. The project's own authentication may refuse the question.
+fn is_ready(status: http::StatusCode) -> bool {
+    status.is_success() || matches!(status, http::StatusCode::UNAUTHORIZED | http::StatusCode::FORBIDDEN)
 }
 
 #[cfg(test)]

@@ -106,6 +106,7 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "back::resolve",
         &[
+            "back::plan",
             "files",
             "front::base_image",
             "front::config",

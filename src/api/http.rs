@@ -7,7 +7,8 @@ use super::failure::{self, innermost};
 use super::time;
 
 pub use reqwest::{
-    Body, Client, ClientBuilder, Error, Method, RequestBuilder, Response, Result, Url, header, redirect,
+    Body, Client, ClientBuilder, Error, Method, RequestBuilder, Response, Result, StatusCode, Url, header,
+    redirect,
 };
 
 /// A builder of clients.

@@ -22,7 +22,7 @@ pub struct StepOrigin {
 impl StepOrigin {
     /// Its purpose without details.
     pub(super) fn title(&self) -> &str {
-        self.purpose.split([',', ';', ':']).next().unwrap_or_default()
+        self.purpose.split([',', ';', ':', '(']).next().unwrap_or_default().trim_end()
     }
 
     /// Whether it begins with this keyword, in any case.

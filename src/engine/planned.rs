@@ -14,6 +14,9 @@ use crate::context::Context;
 /// Path of the Dockerfile in the build context. The engine reads it there, so it is in the image, too.
 const DOCKERFILE: &str = ".agentcli/Dockerfile";
 
+/// The key of the user's lines.
+const LINES: &str = "/dockerfile_lines";
+
 impl BuildRequest {
     /// The request to build the image of `plan`, without names and options. The build context is the tree in `root` without
     /// the files that the plan leaves out, with the Dockerfile, and configurations without the values of `env`.
@@ -57,27 +60,41 @@ impl BuildRequest {
 fn origins(text: &str, plan: &Plan) -> Vec<StepOrigin> {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let own = instructions(&plan.image.lines).unwrap_or_default();
-    let origin = |instruction: Instruction| StepOrigin {
-        key: Some(key(&instruction, &own, plan).to_owned()),
-        purpose: purpose(&lines, instruction.line),
-        sources: instruction.sources(),
-        stages: instruction.stages(),
-        instruction: instruction.text,
+    let origin = |instruction: Instruction| {
+        let key = key(&instruction, &own, plan);
+        StepOrigin {
+            purpose: if key == LINES {
+                "lines of `dockerfile_lines`".to_owned()
+            } else {
+                purpose(&lines, &instruction)
+            },
+            key: Some(key.to_owned()),
+            sources: instruction.sources(),
+            stages: instruction.stages(),
+            instruction: instruction.text,
+        }
     };
     instructions(&lines).unwrap_or_default().into_iter().map(origin).collect()
 }
 
-/// The comment above the paragraph of a line.
-fn purpose(lines: &[String], line: usize) -> String {
-    let start = lines[..line].iter().rposition(String::is_empty).map_or(0, |blank| blank + 1);
-    let comments = lines[start..line].iter().map_while(|line| line.strip_prefix("# "));
-    comments.collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
+/// The comment above the paragraph of an instruction, or how the instruction begins.
+fn purpose(lines: &[String], instruction: &Instruction) -> String {
+    let above = &lines[..instruction.line];
+    // The first line is the heading of the file.
+    let start = above.iter().rposition(String::is_empty).map_or(1, |blank| blank + 1);
+    let comments = above[start.min(above.len())..].iter().map_while(|line| line.strip_prefix("# "));
+    let comment = comments.collect::<Vec<_>>().join(" ");
+    if comment.is_empty() {
+        let words = instruction.text.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        return words.split('=').next().unwrap_or_default().to_owned();
+    }
+    comment.trim_end_matches('.').to_owned()
 }
 
 /// The key of the configuration that an instruction comes from.
 fn key(instruction: &Instruction, own: &[Instruction], plan: &Plan) -> &'static str {
     if own.iter().any(|own| own.text == instruction.text) {
-        return "/dockerfile_lines";
+        return LINES;
     }
     let is_python = plan.image.python.is_some();
     match instruction.keyword().as_str() {

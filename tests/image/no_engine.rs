@@ -141,7 +141,7 @@ fn an_image_without_an_engine_is_that_of_an_engine() {
     let config = root.join("agent.json");
     let text = fs::read_to_string(&config).unwrap();
     fs::write(&config, text.replace("\"agent\"", "\"renamed\"")).unwrap();
-    refuse("", "the step `server settings` differs");
+    refuse("", "the step `ENV LANGSERVE_GRAPHS` differs");
     stage.copy.configure(&json!({ "dockerfile_lines": ["COPY src/hello/*.py /copied/"] }));
     refuse("", "`dockerfile_lines` read files");
     fs::write(&config, text).unwrap();

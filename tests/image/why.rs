@@ -72,11 +72,9 @@ fn a_step_that_runs_again_names_what_changed() {
         assert_eq!(again(&project.run("")), [""; 0]);
 
         project.edit("pyproject.toml", "\"langgraph>=0.3\"", "\"langgraph>=0.3\", \"tomli-w>=1.0\"");
-        let [requirements, packages] =
-            ["requirements", "local packages"].map(|step| format!("{step}: `pyproject.toml` adds `tomli-w`"));
-        // The stages of the packages come first in the Dockerfile.
-        let manifests = "manifests of local packages: `pyproject.toml` adds `tomli-w`";
-        let expected = [manifests, &packages, &requirements];
+        let expected = ["Packages with their requirements", "Package tools are not needed at run time"]
+            .map(|step| format!("{step}: `pyproject.toml` adds `tomli-w`"));
+        let expected = expected.each_ref().map(String::as_str);
         assert_lines(&project.why(""), &expected);
         assert_lines(&again(&project.run("")), &expected);
         assert_eq!(project.why(""), [none]);
@@ -95,7 +93,7 @@ fn a_step_that_runs_again_names_what_changed() {
             found.iter().all(|line| line.contains(": the build argument `WORD` changed (")),
             "{found:#?}"
         );
-        for step in ["lines of `dockerfile_lines`", "local packages", "requirements"] {
+        for step in ["lines of `dockerfile_lines`", "Packages with their requirements"] {
             assert!(found.iter().any(|line| line.starts_with(step)), "{step}: {found:#?}");
         }
         let based = project.why("--base-image other.example/base:1");

@@ -75,12 +75,6 @@ fn assert_runs(manager: &str, install: &str, hosts: &[String]) {
         let found = container.shell("find /deps/app -type d -name is-odd -not -path '*/is-odd/*' | wc -l");
         let is_focused = ["pnpm", "npm", "yarn-4"].contains(&manager);
         assert_eq!(found.trim() == "0", is_focused, "{manager} on {host}: {found}");
-        let times = "cat /deps/app/node_modules/.[a-z]* 2> /dev/null | grep -E 'GMT|Timestamp' || true";
-        let times = container.shell(times);
-        // Only pnpm records them.
-        assert_eq!(times.is_empty(), manager != "pnpm", "{manager} on {host}: {times}");
-        let is_constant = |line: &str| line.contains("1970") || line.contains(": 0,");
-        assert!(times.lines().all(is_constant), "{manager} on {host}: {times}");
 
         let source = root.join("packages/shared/src/index.ts");
         let text = fs::read_to_string(&source).unwrap();
@@ -244,7 +238,7 @@ fn a_configuration_without_a_package_json_beside_it_runs() {
     for (at, graph) in [("deploy/agent", "deploy/agent/graph.ts"), (".", "web/src/graph.ts")] {
         let project = Copy::of("javascript");
         let root = project.directory.path();
-        fs::create_dir(root.join(".git")).unwrap();
+        fs::create_dir_all(root.join(".git")).unwrap();
         fs::create_dir_all(root.join(graph).parent().unwrap()).unwrap();
         fs::rename(root.join("src/graph.ts"), root.join(graph)).unwrap();
         fs::remove_file(root.join("agent.json")).unwrap();

@@ -76,7 +76,7 @@ fn move_up(from: &OwnedFd, name: &CString, to: &OwnedFd, moved: &mut u64) -> io:
 mod tests {
     use super::*;
 
-    /// Deeper than a stack of 2 MiB has room for calls, and with longer paths than a system takes.
+    /// With more levels than a process may mostly open files, and a longer path than a system takes.
     #[test]
     fn deep_directories_are_removed() {
         let root = tempfile::tempdir().unwrap();
@@ -85,7 +85,7 @@ mod tests {
         fs::write(root.path().join("1"), "a name that is taken").unwrap();
         std::os::unix::fs::symlink(outside.path(), root.path().join("first link")).unwrap();
         let mut here = openat(CWD, root.path(), DIRECTORY, Mode::empty()).unwrap();
-        for _ in 0..20_000 {
+        for _ in 0..5_000 {
             for name in ["a", "b"] {
                 rustix::fs::mkdirat(&here, name, Mode::RWXU).unwrap();
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::compiler::server;
 use crate::engine::BuildEvent;
 
 /// The versions that the step of the lock file's packages names, in their order.
@@ -29,7 +30,10 @@ impl Replaced {
     }
 
     fn line(&mut self, line: &str) {
-        for (name, version) in versions(line.trim()) {
+        // The server's own are restored afterwards, and are not of the lock file.
+        for (name, version) in
+            versions(line.trim()).into_iter().filter(|(name, _)| !server::DISTRIBUTIONS.contains(name))
+        {
             let versions = self.versions.entry(name.to_owned());
             versions
                 .and_modify(|(_, last)| version.clone_into(last))

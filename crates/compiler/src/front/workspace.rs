@@ -45,7 +45,8 @@ pub struct Locked {
     pub packages: Vec<Selected>,
     /// Whether the lock is that of a workspace with several members.
     pub has_members: bool,
-    /// The names of the others, but for members: the server's own, and directories outside of the workspace.
+    /// The names of the others, but for members: the server's own, those that the server does not work with, and
+    /// directories outside of the workspace.
     pub left_out: Vec<String>,
     /// Directories, the target first.
     pub locals: Vec<Local>,
@@ -62,7 +63,9 @@ impl Locked {
     /// Removes the packages that the server does not work with, and returns their names: the server keeps its own.
     pub fn remove_conflicts(&mut self, config: &Config) -> Vec<String> {
         let removed = self.packages.extract_if(.., |it| conflict(config, &it.package).is_some());
-        removed.map(|it| it.package.name).collect()
+        let names: Vec<String> = removed.map(|it| it.package.name).collect();
+        self.left_out.extend(names.iter().cloned());
+        names
     }
 
     /// The names of the packages of the default index whose versions exclude what the server needs.
