@@ -17,7 +17,6 @@ mod documented;
 pub mod env;
 pub mod environment;
 pub mod fix;
-mod git;
 mod guard;
 pub mod image;
 pub mod image_name;

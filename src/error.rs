@@ -12,7 +12,7 @@
 
 use crate::engine::Refusal;
 use crate::live::Interrupted;
-use crate::{api, compose, dev, engine, invoke, lsp, project, registry, sbom, ship, up};
+use crate::{api, compose, dev, engine, invoke, lsp, project, registry, ship, up};
 
 /// Exit code of a bug, EX_SOFTWARE in sysexits.h.
 pub const INTERNAL: u8 = 70;
@@ -118,13 +118,10 @@ pub enum Error {
     /// An image registry is unreachable or refused, or has no image to start from.
     #[error(transparent)]
     Registry(registry::Error),
-    /// The packages of an image cannot be told.
-    #[error(transparent)]
-    Sbom(#[from] sbom::Error),
     /// The deployment failed.
     #[error(transparent)]
     Ship(ship::Error),
-    /// A generated file or an image is not what would be made now.
+    /// A generated file is not what would be written now.
     #[error("{message}")]
     Stale {
         /// A lowercase fragment.
@@ -248,7 +245,6 @@ impl Error {
             | Error::Output(_)
             | Error::Project(_)
             | Error::Runtime { .. }
-            | Error::Sbom(_)
             | Error::Stale { .. }
             | Error::Unready { .. } => 1,
             Error::Interrupted | Error::Unfollowed => INTERRUPTED,
@@ -292,7 +288,6 @@ impl Error {
             Error::Lock { hint, .. } | Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
             Error::Registry(error) => error.hint(),
-            Error::Sbom(error) => Some(error.hint()),
             Error::Ship(error) => error.hint(),
             Error::Up(error) => error.hint(),
             Error::Stale { hint, .. } => Some(hint.clone()),

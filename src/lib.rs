@@ -41,8 +41,7 @@
 //! | [`doctor`] | checks what the machine lacks for the other commands | `api`, `compiler`, `dev`, `engine`, `project`, `up` |
 //! | [`lsp`] | the language server; the only user of lsp-server and lsp-types | `compiler`, `diagnostic`, `project` |
 //! | [`kubernetes`] | plan and resources to objects of Kubernetes | `api`, `compiler` |
-//! | [`registry`] | pushes images and documents to registries, and reads digests there, without an engine | `api`, `compiler`, `context`, `engine`, `live` |
-//! | [`sbom`] | the packages of an image, and how it was built, as documents | `compiler` |
+//! | [`registry`] | pushes images to registries, and reads digests there, without an engine | `api`, `compiler`, `context`, `engine`, `live` |
 //! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live`, `registry` |
 //! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |
 //! | [`cli`] | arguments, prompts, reports, progress | every room but `watch` and `probe` |
@@ -86,7 +85,6 @@ pub mod lsp;
 pub mod probe;
 pub mod project;
 pub mod registry;
-pub mod sbom;
 pub mod ship;
 pub mod up;
 pub mod watch;

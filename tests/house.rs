@@ -12,7 +12,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         "error",
         &[
             "api", "compose", "context", "dev", "engine", "invoke", "live", "lsp", "project", "registry",
-            "sbom", "ship", "up",
+            "ship", "up",
         ],
     ),
     ("compiler", &["diagnostic"]),
@@ -31,7 +31,6 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("up", &["compiler", "engine", "live", "probe", "watch"]),
     ("project", &["compiler", "diagnostic"]),
     ("registry", &["api", "compiler", "context", "engine", "live"]),
-    ("sbom", &["compiler"]),
     ("ship", &["api", "context", "engine", "live", "registry"]),
     (
         "cli",
@@ -52,7 +51,6 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "lsp",
             "project",
             "registry",
-            "sbom",
             "ship",
             "up",
         ],
@@ -160,7 +158,6 @@ const MODULES: &[(&str, &[&str])] = &[
         &["files", "front::base_image", "front::config", "manifests", "paths", "server", "tree", "words"],
     ),
     ("graph", &["manifests::stack", "manifests::symbols", "paths", "words"]),
-    ("locks", &["files", "front::config", "front::workspace", "manifests", "server", "tree"]),
     ("manifests::above", &["files", "manifests", "paths", "tree"]),
     ("manifests::dependency", &["files", "manifests", "paths", "tree"]),
     ("manifests::dockerfile", &[]),
@@ -259,7 +256,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("saphyr_parser", &["compiler::manifests::yaml"]),
     ("signal_hook", &["live::signals"]),
     ("stacker", &["compiler::manifests::stack"]),
-    ("tar", &["context", "engine", "sbom"]),
+    ("tar", &["context", "engine"]),
     ("tempfile", &["context", "doctor", "engine", "project"]),
     ("wild", &["cli::env"]),
     ("tokio_rustls", &["engine"]),
@@ -268,7 +265,7 @@ const VENDORS: &[(&str, &[&str])] = &[
         "tokio",
         &[
             "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "invoke", "live",
-            "probe", "registry", "sbom", "ship", "up", "watch",
+            "probe", "registry", "ship", "up", "watch",
         ],
     ),
 ];

@@ -10,13 +10,10 @@ mod mixed;
 mod new;
 mod no_engine;
 mod private;
-mod provenance;
 mod push;
 mod registries;
-mod sbom;
 mod settings;
 mod tags;
-mod verify;
 mod why;
 pub(crate) mod workspaces;
 

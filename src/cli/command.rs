@@ -21,7 +21,6 @@ mod new;
 mod open;
 mod package_files;
 mod plan;
-mod sbom;
 mod schema;
 mod up;
 mod validate;
@@ -163,15 +162,6 @@ commands! {
     /// The plan holds every decision: the server and its image, the build context, the steps in order, and what the
     /// server reads from its environment. Values of `env` are not part of it.
     Plan(plan),
-
-    /// List the packages of an image, as a software bill of materials
-    ///
-    /// Reads the packages of Python, JavaScript, dpkg and apk from the files of a local image, of which nothing is run: their
-    /// versions, licences and places. With a configuration, also the hashes that its lock files name, and whether a package
-    /// comes from a lock file, the server or the base image. What is not known is left out.
-    ///
-    /// With --push, the document is attached to the image in its registry as an OCI referrer; the image does not change.
-    Sbom(sbom),
 
     /// Check this machine for the requirements of dev, build, up and deploy
     ///

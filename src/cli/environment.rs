@@ -29,11 +29,11 @@ pub const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
 pub const PROGRAM_CERTIFICATES: &[&str] = &["PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
 const SERVICE: &[&str] = &["deploy", "invoke", "manifests"];
-const ENGINE: &[&str] = &["build", "deploy", "dev", "down", "invoke", "sbom", "up"];
+const ENGINE: &[&str] = &["build", "deploy", "dev", "down", "invoke", "up"];
 /// The commands that ask services and registries themselves.
-const NETWORK: &[&str] = &["build", "deploy", "invoke", "lock", "sbom"];
+const NETWORK: &[&str] = &["build", "deploy", "invoke", "lock"];
 /// The commands that make or run images.
-const IMAGES: &[&str] = &["build", "compose", "deploy", "dockerfile", "manifests", "plan", "sbom", "up"];
+const IMAGES: &[&str] = &["build", "compose", "deploy", "dockerfile", "manifests", "plan", "up"];
 
 /// All variables, by subject.
 pub const VARIABLES: &[Row] = &[
@@ -73,7 +73,6 @@ pub const VARIABLES: &[Row] = &[
             "lock",
             "manifests",
             "plan",
-            "sbom",
             "up",
             "validate",
         ],
@@ -91,7 +90,7 @@ pub const VARIABLES: &[Row] = &[
     row(&["DOCKER_CERT_PATH"], ENGINE, "directory of the certificates for TLS"),
     row(
         &["DOCKER_CONFIG"],
-        &["build", "deploy", "dev", "down", "invoke", "lock", "sbom", "up"],
+        &["build", "deploy", "dev", "down", "invoke", "lock", "up"],
         "directory of Docker's `config.json` with contexts and credentials, instead of `~/.docker`",
     ),
     row(&["COMPOSE_PROJECT_NAME"], &["dev", "down", "invoke", "up"], "name of the project"),
@@ -99,11 +98,7 @@ pub const VARIABLES: &[Row] = &[
     row(&["AGENTCLI_REDIS_URI"], &["dev"], "address of Redis, without `--redis-uri`"),
     row(setup::KEYS[0].found_by, &["up"], "API key that the server gets; also in `.env`"),
     row(setup::KEYS[1].found_by, &["up"], "licence key that the server gets; also in `.env`"),
-    row(
-        &["SOURCE_DATE_EPOCH"],
-        &["build", "deploy", "sbom", "up"],
-        "time of the image or of the document, in seconds since 1970",
-    ),
+    row(&["SOURCE_DATE_EPOCH"], &["build", "deploy", "up"], "time of the image, in seconds since 1970"),
     row(&["SSH_AUTH_SOCK"], &["build", "deploy", "up"], "socket of the SSH agent for `--ssh`"),
     row(&["VIRTUAL_ENV"], &["dev"], "the active virtual environment"),
     row(&["PYENV_ROOT", "PYENV_VERSION"], &["dev"], "directory of pyenv, and the version that it selects"),

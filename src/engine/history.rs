@@ -25,10 +25,6 @@ pub(super) struct History {
     pub(super) program: String,
     /// The address of the engine.
     pub(super) host: String,
-    /// The first name of the image.
-    pub(super) name: String,
-    /// The configuration that it was built from, as an absolute path.
-    pub(super) configuration: Option<PathBuf>,
     /// The inputs.
     pub(super) inputs: Inputs,
     /// Seconds that each step took the last time it ran.
@@ -53,18 +49,6 @@ impl History {
     /// The last build of the first of `tags`.
     pub(super) fn of_last(env: &EngineEnv, tags: &[String]) -> Option<Self> {
         serde_json::from_slice(&fs::read(file(env, tags.first()?)?).ok()?).ok()
-    }
-
-    /// The last build of a configuration on the engine at `host`.
-    pub(super) fn of_configuration(env: &EngineEnv, configuration: &Path, host: &str) -> Option<Self> {
-        let files = fs::read_dir(env.cache.as_ref()?.join(DIRECTORY)).ok()?;
-        let builds = files.filter_map(|file| {
-            let file = file.ok()?;
-            let history: Self = serde_json::from_slice(&fs::read(file.path()).ok()?).ok()?;
-            let is_meant = history.host == host && history.configuration.as_deref() == Some(configuration);
-            Some((file.metadata().ok()?.modified().ok()?, history)).filter(|_| is_meant)
-        });
-        builds.max_by_key(|(time, _)| *time).map(|(_, history)| history)
     }
 
     /// Saves it for each of `tags`.

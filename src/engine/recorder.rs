@@ -1,7 +1,5 @@
 //! Which steps of a build run again, and the record of it.
 
-use std::path::PathBuf;
-
 use super::again::{Again, Comparison};
 use super::connect::Engine;
 use super::endpoint::EngineEnv;
@@ -44,14 +42,7 @@ impl Recorder {
             before,
             again: again.unwrap_or_default(),
             commands: commands.map(|(index, origin)| (index, origin.title().to_owned())).collect(),
-            this: History {
-                program: History::PROGRAM.to_owned(),
-                host,
-                name: request.tags[0].clone(),
-                configuration: request.configuration_path(),
-                inputs,
-                seconds: Vec::new(),
-            },
+            this: History { program: History::PROGRAM.to_owned(), host, inputs, seconds: Vec::new() },
         })
     }
 
@@ -85,22 +76,7 @@ impl Recorder {
     }
 }
 
-impl Engine {
-    /// The first name of the last image that was built with this engine from the configuration of `request`, if that is
-    /// recorded.
-    pub fn last_build(&self, request: &BuildRequest) -> Option<String> {
-        let configuration = request.configuration_path()?;
-        let last = History::of_configuration(&self.env, &configuration, &self.endpoint.host)?;
-        Some(last.name)
-    }
-}
-
 impl BuildRequest {
-    /// The absolute path of the configuration.
-    fn configuration_path(&self) -> Option<PathBuf> {
-        self.context.root.join(self.configuration.as_ref()?).canonicalize().ok()
-    }
-
     /// The steps before the source that run again since the last build of the first name, and why; `None` if there is no
     /// record of it. No engine is asked, so that another base image or an emptied cache is not seen.
     ///

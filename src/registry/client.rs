@@ -196,13 +196,6 @@ impl Repository {
         Ok(digest)
     }
 
-    /// Whether the registry itself lists the manifests that refer to `digest`.
-    pub(super) async fn lists_referrers(&self, what: &str, digest: &str) -> Result<bool, Error> {
-        let url = self.url(what, &format!("referrers/{digest}"))?;
-        let response = self.send(what, || self.http.get(url.clone()).timeout(self.policy.attempt)).await?;
-        Ok(response.status().is_success())
-    }
-
     /// Sends a request, with credentials once the registry asks for them, again while that may help. The response may have
     /// any status but those that are temporary or about credentials.
     async fn send(&self, what: &str, request: impl Fn() -> RequestBuilder) -> Result<Response, Error> {

@@ -30,8 +30,6 @@ pub struct Replacement<'a> {
 pub struct Replaced {
     /// Its names in the registry with the digest, one for each repository.
     pub images: Vec<String>,
-    /// The image that it was made from, with its digest.
-    pub former: String,
     /// Bytes sent.
     pub sent: u64,
 }
@@ -58,9 +56,8 @@ impl Replacement<'_> {
         let search = Search { request: self.request, record: &record, access: &self.access };
         let Former { repository, image } = search.run(self.from).await?;
         let renewed = self.renewed(&repository, &image, &listing).await?;
-        let former = repository.image(&image.manifest.digest);
         let (images, sent) = self.push(&repository, &image, &renewed).await?;
-        Ok(Replaced { images, former, sent })
+        Ok(Replaced { images, sent })
     }
 
     async fn renewed(

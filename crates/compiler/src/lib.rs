@@ -8,7 +8,6 @@ pub mod files;
 pub mod finding;
 pub mod front;
 pub mod graph;
-pub mod locks;
 pub mod manifests;
 mod options;
 pub mod paths;

@@ -1,8 +1,5 @@
 //! `agentcli build`
 
-mod provenance;
-mod verify;
-
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -26,7 +23,6 @@ use crate::engine::{
 use crate::error::Error;
 use crate::live::{Reporter as _, relay};
 use crate::registry::{Replaced, Replacement, push_index, settle};
-use provenance::Definition;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -34,21 +30,13 @@ Examples:
   agentcli build -t my-agent                       build ./agent.json
   agentcli build -t my-agent:1 -t my-agent:latest  with two names
   agentcli build -t my-agent --no-pull             with the local base image
-  agentcli build --verify my-agent                 compare it with a build without a cache
   agentcli build -t registry.example/agent --push  and push it
-  agentcli build -t registry.example/agent --push --provenance
-                                                   and attach its provenance
   agentcli build -t registry.example/agent --push --cache-from registry.example/agent --cache-to inline
                                                    with the layers of the image that is there")]
 pub(crate) struct Build {
     /// Name of the image, as NAME or NAME:TAG (repeatable)
-    #[arg(short, long = "tag", value_name = "TAG", value_parser = image_name::parse, required_unless_present = "verify")]
+    #[arg(short, long = "tag", value_name = "TAG", value_parser = image_name::parse, required = true)]
     tags: Vec<String>,
-
-    /// Build without a cache, and fail with the differences if the files or the configuration of an image differ
-    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse)]
-    #[arg(conflicts_with_all = ["tags", "why", "push", "no_cache", "cache_from", "cache_to"])]
-    verify: Option<String>,
 
     /// Explain which steps before the source would run again since the last build, without building
     #[arg(long, conflicts_with = "push")]
@@ -57,10 +45,6 @@ pub(crate) struct Build {
     /// Push the image under each of its names, with the credentials of `docker login`
     #[arg(long)]
     push: bool,
-
-    /// Attach a provenance statement to the pushed image: its configuration, base images and commit
-    #[arg(long, requires = "push")]
-    provenance: bool,
 
     /// Replace the source in the image of the registry, without a container engine; the default where there is none
     #[arg(long, requires = "push", conflicts_with_all = ["cache_from", "cache_to"])]
@@ -107,23 +91,12 @@ impl Build {
         let uses_cache = settings.uses_cache();
         let requests =
             self.requests(&BuildRequest { settings, ..image::request(env, &planned)? }, &platforms);
-        if let Some(image) = &self.verify {
-            let [request] = requests.try_into().map_err(|_| {
-                Error::usage("--verify compares one image", "pass the platform of the image, or none")
-            })?;
-            return self.verify(env, request, image);
-        }
         if self.why {
             return self.explain(env, &requests);
         }
         let runtime = env.runtime()?;
-        let definition = if self.provenance {
-            Some(Definition::new(env, &runtime, &planned, &requests[0])?)
-        } else {
-            None
-        };
         if self.no_engine {
-            return self.replace(env, runtime, &requests, definition.as_ref());
+            return self.replace(env, runtime, &requests);
         }
         if self.push && !uses_cache && ci_job(env).is_some() {
             console::note(env, CI_HINT);
@@ -132,7 +105,7 @@ impl Build {
         let engine = match setup::engine(env, &runtime) {
             Err(Error::Engine(error)) if may_replace && error.is_absent() => {
                 console::note(env, &format!("{error}: replacing the source in the image of the registry"));
-                return self.replace(env, runtime, &requests, definition.as_ref());
+                return self.replace(env, runtime, &requests);
             }
             engine => engine?,
         };
@@ -145,9 +118,6 @@ impl Build {
             print_built(printer.env, &built, self.is_json())?;
             if self.push {
                 let images = runtime.block_on(push(&engine, &request, &built, silence, &mut printer))?;
-                if let Some(definition) = &definition {
-                    definition.attach(&mut printer, &runtime, &request, &images, None)?;
-                }
                 pushed.push(images);
             }
         }
@@ -176,13 +146,7 @@ impl Build {
     }
 
     /// Makes the image from one in the registry.
-    fn replace(
-        &self,
-        env: &mut Env,
-        runtime: Runtime,
-        requests: &[BuildRequest],
-        definition: Option<&Definition>,
-    ) -> Result<(), Error> {
+    fn replace(&self, env: &mut Env, runtime: Runtime, requests: &[BuildRequest]) -> Result<(), Error> {
         let [request] = requests else {
             return Err(Error::usage("--no-engine makes one image", "pass one platform at a time"));
         };
@@ -193,12 +157,10 @@ impl Build {
         let replacement = Replacement { request, from: self.from.as_deref(), access };
         let mut printer = Printer::new(env, self.is_json(), ());
         let done = runtime.block_on(relay(&mut printer, events, replacement.run(&stop)));
-        let done = done.map_err(Error::from).and_then(|Replaced { images, former, sent }| {
+        let done = done.map_err(Error::from).map(|Replaced { images, sent }| {
             let seconds = started.elapsed().as_secs_f64();
             printer.note(format!("sent {} in {seconds:.1} s", size(sent)));
-            images.iter().for_each(|image| printer.pushed(image.clone()));
-            let attach = |it: &Definition| it.attach(&mut printer, &runtime, request, &images, Some(&former));
-            definition.map_or(Ok(()), attach)
+            images.into_iter().for_each(|image| printer.pushed(image));
         });
         // The threads of name resolution cannot be interrupted.
         runtime.shutdown_background();
