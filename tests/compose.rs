@@ -1,7 +1,6 @@
 //! The compose file, held beside compose itself: the plugin of the newer test engine's root.
 
 mod command;
-mod dotenv;
 mod run;
 mod signals;
 mod strings;

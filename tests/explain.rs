@@ -33,6 +33,14 @@ fn every_code_is_explained_and_listed() {
 }
 
 #[test]
+fn a_code_that_is_not_reported_any_more_says_why() {
+    for code in ["invalid-server-variable", "warning[module-not-in-version]"] {
+        let run = TestEnv::empty().run(&format!("explain {code}"));
+        assert!(run.code == 0 && run.out.contains("` is not reported any more. "), "{code}: {}", run.out);
+    }
+}
+
+#[test]
 fn codes_are_well_formed_and_unique() {
     let codes: Vec<&str> = rules().iter().map(|rule| rule.code).collect();
     assert!(codes.windows(2).all(|pair| pair[0] < pair[1]), "{codes:?}");

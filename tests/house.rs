@@ -169,7 +169,6 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::installation", &["files", "manifests", "paths", "tree"]),
     ("manifests::local_requirements", &["files", "manifests", "paths", "tree"]),
     ("manifests::marker", &[]),
-    ("manifests::module_history", &["manifests"]),
     ("manifests::npm_credentials", &["manifests", "paths", "secrecy"]),
     ("manifests::npm_lock", &["files", "manifests", "paths", "tree"]),
     ("manifests::package", &["files", "manifests", "paths", "tree"]),

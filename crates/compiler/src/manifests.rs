@@ -12,7 +12,6 @@ pub mod import_names;
 pub mod installation;
 pub mod local_requirements;
 pub mod marker;
-pub mod module_history;
 mod npm_credentials;
 pub mod npm_lock;
 pub mod package;

@@ -11,9 +11,7 @@ use crate::cli::env::Env;
 use crate::cli::setup::{Prepared, SetupArguments};
 use crate::compiler::back::emit::compose::{self, Build, Form};
 use crate::compiler::back::emit::dockerfile::shell_word;
-use crate::compiler::files::Files;
 use crate::compiler::front::config::EnvConfig;
-use crate::compiler::manifests::dotenv::{self, Difference};
 use crate::compiler::paths;
 use crate::compiler::server::setup as server;
 use crate::error::Error;
@@ -100,7 +98,6 @@ impl Compose {
     }
 
     fn warn(&self, env: &mut Env, planned: &Planned, has_database: bool) {
-        Self::warn_of_differences(env, planned);
         if has_values(planned) {
             let name = &planned.plan.config.name;
             let text = format!(
@@ -114,16 +111,6 @@ impl Compose {
                 "the compose file does not contain the address of the database; set {name} when you run it"
             );
             note(env, &text);
-        }
-    }
-
-    /// Compose parses the file of `env` itself, in its own dialect.
-    fn warn_of_differences(env: &mut Env, planned: &Planned) {
-        let Some(path) = planned.plan.env.file.as_deref() else { return };
-        let text = planned.project.files.read(path).unwrap_or_default();
-        for Difference { line, why } in dotenv::differences(&text) {
-            let text = format!("{path}:{line} differs from `up` and `dev`: compose {why}");
-            warn(env, &text);
         }
     }
 

@@ -9,6 +9,15 @@ use crate::compiler::words::similar;
 use crate::diagnostic::{Rule, Severity};
 use crate::error::Error;
 
+/// Codes that are not reported any more, and why.
+const RETIRED: &[(&str, &str)] = &[
+    (
+        "invalid-server-variable",
+        "The server checks its variables when it starts, and names the one that it rejects.",
+    ),
+    ("module-not-in-version", "The import fails when the server loads the file, and `dev` shows its line."),
+];
+
 /// Maximum line length, for readability.
 const MAX_WIDTH: usize = 90;
 
@@ -57,7 +66,14 @@ impl Explain {
         if let Some(text) = self.code.as_deref().and_then(|name| report::keys::explained(name, width)) {
             return Ok(env.out.write(&text)?);
         }
-        let one = self.code.as_deref().map(|code| find(&rules, code)).transpose()?;
+        let code = self.code.as_deref().map(bare);
+        if let Some((code, why)) =
+            RETIRED.iter().find(|(name, _)| code.is_some_and(|code| name.eq_ignore_ascii_case(code)))
+        {
+            env.out.line(&wrap(&format!("`{code}` is not reported any more. {why}"), width))?;
+            return Ok(());
+        }
+        let one = code.map(|code| find(&rules, code)).transpose()?;
         let text = match (self.format, one) {
             (Format::Text, Some(rule)) => explained(&env.out, rule, width),
             (Format::Text, None) => listed(&env.out, &rules),
@@ -68,14 +84,17 @@ impl Explain {
     }
 }
 
+/// The code in `error[unknown-key]`, as copied from a report.
+fn bare(code: &str) -> &str {
+    code.trim_start_matches("error[").trim_start_matches("warning[").trim_end_matches(']')
+}
+
 fn find(rules: &[&'static Rule], code: &str) -> Result<&'static Rule, Error> {
-    // Accept `error[unknown-key]` as copied from a report.
-    let bare = code.trim_start_matches("error[").trim_start_matches("warning[").trim_end_matches(']');
-    rules.iter().find(|rule| rule.code.eq_ignore_ascii_case(bare)).copied().ok_or_else(|| {
+    rules.iter().find(|rule| rule.code.eq_ignore_ascii_case(code)).copied().ok_or_else(|| {
         let list = "list all codes with `agentcli explain`, and all keys with `agentcli explain --keys`";
         let keys = report::keys::names();
         let names = rules.iter().map(|rule| rule.code).chain(keys.iter().map(String::as_str));
-        let near = similar(bare, names).map(|near| format!("did you mean `{near}`?"));
+        let near = similar(code, names).map(|near| format!("did you mean `{near}`?"));
         Error::usage(format!("unknown code or key `{code}`"), near.unwrap_or_else(|| list.to_owned()))
     })
 }

@@ -13,14 +13,10 @@
 //!   precedence over the environment. The default applies to undefined names; an empty value is a value.
 //! - An invalid statement is skipped up to the end of its line.
 
-mod compose;
-
 use std::borrow::Cow;
 use std::fmt;
 
 use indexmap::IndexMap;
-
-pub use compose::{Difference, differences};
 
 /// The content of a `.env` file. Values are secrets, so `Debug` omits them.
 #[derive(Default)]
@@ -149,19 +145,6 @@ impl Dotenv {
         }
         text + rest
     }
-}
-
-/// A reference to a variable in a value.
-struct Variable<'a> {
-    name: &'a str,
-    default: &'a str,
-}
-
-/// The reference that `text` starts with, which ends at the first `}`.
-fn variable(text: &str) -> Option<Variable<'_>> {
-    let (inside, _) = text.strip_prefix("${")?.split_once('}')?;
-    let (name, default) = reference(inside)?;
-    Some(Variable { name, default })
 }
 
 /// The name and the default of a reference. A name may contain anything but `:`.

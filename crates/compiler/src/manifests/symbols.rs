@@ -127,23 +127,11 @@ impl Import {
     }
 }
 
-/// A keyword of a call of an imported function that always runs, since it is at the top level of a module. Python only.
-#[derive(Clone, Debug)]
-pub struct Call {
-    /// The dotted name of the function, with its module.
-    pub function: String,
-    /// The keyword.
-    pub keyword: String,
-    /// Byte range of the keyword and its value.
-    pub span: Range<usize>,
-}
-
 /// A source file, parsed once for all names that are looked up in it.
 pub struct Module {
     text: String,
     names: Names,
     imports: Vec<Import>,
-    calls: Vec<Call>,
     objects: Objects,
     syntax_error: Option<Broken>,
     newer_syntax: Option<Broken>,
@@ -159,10 +147,9 @@ impl Module {
             Language::Python => python::parse(&text, version),
             _ => javascript::parse(language, &text),
         });
-        let Parsed { names, imports, calls, objects, syntax_error, newer_syntax } =
-            parsed.unwrap_or_default();
+        let Parsed { names, imports, objects, syntax_error, newer_syntax } = parsed.unwrap_or_default();
         let syntax_error = syntax_error.map(|error| invisible::explain(&text, error));
-        Self { text, names, imports, calls, objects, syntax_error, newer_syntax }
+        Self { text, names, imports, objects, syntax_error, newer_syntax }
     }
 
     /// Its text, without a byte order mark.
@@ -188,11 +175,6 @@ impl Module {
     /// All imports, also those that may never run, such as in functions. Python only.
     pub fn all_imports(&self) -> &[Import] {
         &self.names.imports
-    }
-
-    /// The keywords of calls that always run. Python only.
-    pub fn calls(&self) -> &[Call] {
-        &self.calls
     }
 
     /// The parameters of the function that `name` certainly is, and the byte range of its name. Python only.
@@ -251,7 +233,6 @@ fn define(language: Language, text: &str, name: &str) -> Definition {
 struct Parsed {
     names: Names,
     imports: Vec<Import>,
-    calls: Vec<Call>,
     objects: Objects,
     syntax_error: Option<Broken>,
     newer_syntax: Option<Broken>,
@@ -262,14 +243,7 @@ impl Default for Parsed {
     fn default() -> Self {
         let names = Names { open: true, ..Names::default() };
         let objects = Objects::default();
-        Self {
-            names,
-            imports: Vec::new(),
-            calls: Vec::new(),
-            objects,
-            syntax_error: None,
-            newer_syntax: None,
-        }
+        Self { names, imports: Vec::new(), objects, syntax_error: None, newer_syntax: None }
     }
 }
 

@@ -4,7 +4,6 @@
 //! project that has all of its requirements, or that of requirements which are known to bring no others.
 
 mod above;
-mod gone;
 mod own;
 pub(super) mod reached;
 mod search_path;
@@ -24,18 +23,13 @@ use crate::manifests::symbols::{Import, Module};
 use crate::manifests::{import_names, package};
 use crate::{paths, server};
 use above::Unlisted;
-use gone::Versions;
 use own::OwnModules;
 use reached::Reached;
 use search_path::SearchPath;
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] = &[
-    &own::IMPORT_NOT_FOUND,
-    &gone::MODULE_NOT_IN_VERSION,
-    &search_path::MODULE_NOT_ON_PATH,
-    &UNDECLARED_IMPORT,
-];
+pub(super) const RULES: &[&Rule] =
+    &[&own::IMPORT_NOT_FOUND, &search_path::MODULE_NOT_ON_PATH, &UNDECLARED_IMPORT];
 
 /// Names of virtual environments.
 const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
@@ -87,7 +81,6 @@ pub(super) fn check(context: &mut Context<'_>) {
     // Without all requirements, what a name means is not certain.
     let names = if search_path::is_changed(&reached) { None } else { required_names(context) };
     let search_path = names.as_ref().and_then(|names| SearchPath::read(context, names));
-    let versions = Versions::find(context);
     let own = names.as_ref().map(|names| OwnModules::read(context, &reached, names));
     // Another check reports once that none of the requirements is installed.
     let is_bare = context.directories().iter().any(|local| packages::check_parent(context, local).is_some());
@@ -96,9 +89,6 @@ pub(super) fn check(context: &mut Context<'_>) {
     let mut installed = None;
     let mut reported = HashSet::new();
     for Reached { located, path, module } in &*reached {
-        let calls = module.calls().iter();
-        let found = calls.filter_map(|call| versions.check_call(located, path, module, call));
-        found.for_each(|diagnostic| context.report(diagnostic));
         for import in module.imports() {
             let absent = own.as_ref().and_then(|own| own.check(context, located, path, module, import));
             absent.into_iter().for_each(|diagnostic| context.report(diagnostic));
@@ -106,9 +96,6 @@ pub(super) fn check(context: &mut Context<'_>) {
         let mut imported = HashSet::new();
         for import in module.imports().iter().filter(|import| import.level == 0) {
             let name = import.first();
-            let gone = versions.check(located, path, module, import);
-            let gone = gone.filter(|it| reported.insert(it.message.clone()));
-            gone.into_iter().for_each(|diagnostic| context.report(diagnostic));
             if import_names::is_provided(name) || !imported.insert(name) {
                 continue;
             }

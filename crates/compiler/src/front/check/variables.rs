@@ -1,4 +1,4 @@
-//! Variables of the server in `env`: values that it rejects, and sections that belong elsewhere.
+//! Variables of `env` that do not do what they are meant to.
 
 use std::mem;
 
@@ -9,11 +9,9 @@ use crate::front::config::EnvConfig;
 use crate::front::keys;
 use crate::manifests::dotenv::{self, Definition};
 use crate::paths;
-use crate::server::{FORMS, Form};
-use crate::words::either;
 
 /// All rules of this check.
-pub(super) const RULES: &[&Rule] = &[&INVALID_SERVER_VARIABLE, &SECTION_VARIABLE];
+pub(super) const RULES: &[&Rule] = &[&SECTION_VARIABLE];
 
 /// A variable of `env`.
 pub(super) struct Variable {
@@ -39,15 +37,6 @@ pub(super) fn check(context: &mut Context<'_>) {
             let message = format!("{message} has a path that images of this tool do not have");
             let diagnostic = Diagnostic::new(&image::OUTER_DIRECTORY, variable.place(), message);
             context.report(variable.locate(diagnostic.help(image::own_directory())));
-        }
-        let form = FORMS.iter().find(|(name, _)| *name == variable.name).map(|(_, form)| *form);
-        let is_wrong = |form: &Form| variable.value.as_ref().is_some_and(|value| !is_valid(*form, value));
-        if let Some(form) = form.filter(is_wrong) {
-            let place = Place::Value(variable.place().pointer());
-            let message = format!("{message} must be {}", described(form));
-            let help = format!("write {}, or leave the variable out", described(form));
-            let diagnostic = Diagnostic::new(&INVALID_SERVER_VARIABLE, place, message).help(help);
-            context.report(variable.locate(diagnostic));
         }
     }
 }
@@ -105,49 +94,6 @@ fn related(path: &str, Definition { line, start }: Definition) -> Related {
 
 /// Stands for a value of the environment; no variable can contain it.
 const UNKNOWN: &str = "\0";
-
-fn is_valid(form: Form, value: &str) -> bool {
-    let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok();
-    // Python allows white space around numbers, and underscores in them.
-    let number = value.trim().replace('_', "");
-    let is_number = || number.parse::<f64>().is_ok();
-    match form {
-        Form::Boolean => ["true", "false", "1", "0"].iter().any(|word| value.eq_ignore_ascii_case(word)),
-        Form::Integer => number.trim_start_matches(['+', '-']).parse::<u128>().is_ok(),
-        Form::Json => is_json(),
-        Form::Number => is_number(),
-        Form::NumberOrJson => is_number() || is_json(),
-        Form::Path => value.is_empty() || value.starts_with('/'),
-        Form::Lengths(lengths) => lengths.contains(&value.len()),
-        Form::Words(words) => words.contains(&value),
-    }
-}
-
-fn described(form: Form) -> String {
-    match form {
-        Form::Boolean => "`true` or `false`".to_owned(),
-        Form::Integer => "a whole number".to_owned(),
-        Form::Json => "JSON".to_owned(),
-        Form::Number => "a number".to_owned(),
-        Form::NumberOrJson => "a number of minutes, or JSON".to_owned(),
-        Form::Path => "a path that starts with `/`".to_owned(),
-        Form::Lengths(lengths) => {
-            let lengths: Vec<String> = lengths.iter().map(usize::to_string).collect();
-            format!("a key of {} bytes", lengths.join(", "))
-        }
-        Form::Words(words) => either(words.iter().copied()),
-    }
-}
-
-static INVALID_SERVER_VARIABLE: Rule = Rule {
-    code: "invalid-server-variable",
-    severity: Severity::Error,
-    summary: "a variable of the server has an invalid value",
-    why: "The server reads some of its settings from environment variables, and does not start with a value of another \
-          type.",
-    wrong: r#"{ "env": { "N_JOBS_PER_WORKER": "many" } }"#,
-    right: r#"{ "env": { "N_JOBS_PER_WORKER": "20" } }"#,
-};
 
 static SECTION_VARIABLE: Rule = Rule {
     code: "section-variable",

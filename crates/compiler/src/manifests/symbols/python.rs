@@ -1,6 +1,5 @@
 //! The names that a Python module binds at its top level.
 
-mod calls;
 mod objects;
 pub(super) mod values;
 
@@ -44,8 +43,7 @@ pub(super) fn parse(text: &str, version: Option<super::PythonVersion>) -> Parsed
     let names = Scope::default().read(module.suite());
     let objects = objects::read(module.suite(), &names);
     let imports = module.suite().iter().flat_map(imported).collect();
-    let calls = calls::read(module.suite(), &names);
-    Parsed { names, imports, calls, objects, syntax_error: None, newer_syntax }
+    Parsed { names, imports, objects, syntax_error: None, newer_syntax }
 }
 
 /// The imports of a statement.
