@@ -95,6 +95,6 @@ fn write(project: &Project, text: &str) -> Result<PathBuf, Error> {
     let failed = |source| Error::Home { path: home.clone(), source };
     project::hidden_directory(&home).map_err(failed)?;
     let file = home.join(FILE);
-    project::write_atomically(&file, text.as_bytes())?;
+    project::write_hidden(&file, text.as_bytes())?;
     Ok(file)
 }

@@ -23,35 +23,46 @@ const MAX_LINKS: usize = 40;
 /// permissions of an existing file are kept, but nobody else can read a generated file with values of `env`. On failure nothing
 /// changes.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    replace(path, bytes).map_err(|source| Error::Write { path: path.to_string_lossy().into_owned(), source })
+    follow(path).and_then(|target| replace(&target, bytes)).map_err(|source| failed(path, source))
+}
+
+/// The same for a file of ours in a [`hidden_directory`]: a link, which the project may bring, is replaced itself.
+pub fn write_hidden(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    replace(path, bytes).map_err(|source| failed(path, source))
 }
 
 /// The same for a file in a directory that is created if it is not there.
 pub fn write_in_directory(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let directory = path.parent().unwrap_or(path);
     match fs::create_dir(directory) {
-        Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
-            Err(Error::Write { path: directory.to_string_lossy().into_owned(), source })
-        }
+        Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(failed(directory, source)),
         _ => write_atomically(path, bytes),
     }
 }
 
-/// Creates a directory that git ignores, by a .gitignore file inside it.
+/// Creates a directory that git ignores, by a .gitignore file inside it. Nothing is written through links.
 pub fn hidden_directory(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)?;
-    let ignore = path.join(".gitignore");
-    if ignore.exists() { Ok(()) } else { fs::write(&ignore, "*\n") }
+    if path.is_symlink() {
+        return Err(io::Error::other("it is a symbolic link"));
+    }
+    match File::create_new(path.join(".gitignore")) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        ignore => ignore?.write_all(b"*\n"),
+    }
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let target = follow(path)?;
-    let old = fs::metadata(&target).ok();
+fn failed(path: &Path, source: io::Error) -> Error {
+    Error::Write { path: path.to_string_lossy().into_owned(), source }
+}
+
+fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
+    let old = fs::symlink_metadata(target).ok().filter(|old| !old.is_symlink());
     if old.as_ref().is_some_and(fs::Metadata::is_dir) {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     let is_secret = holds_values(bytes);
-    let mut file = beside(&target, is_secret)?;
+    let mut file = beside(target, is_secret)?;
     // Without locks, as on some network file systems, nothing is swept.
     _ = file.as_file().try_lock();
     if let Some(old) = old {
@@ -59,7 +70,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
-    file.persist(&target).map(drop).map_err(|error| error.error)
+    file.persist(target).map(drop).map_err(|error| error.error)
 }
 
 fn follow(path: &Path) -> io::Result<PathBuf> {

@@ -37,6 +37,9 @@ pub(super) fn uses(dockerfile: &str) -> Result<Uses, String> {
     let mut count = 0;
     for (at, instruction) in all.iter().enumerate() {
         let (keyword, rest) = keyword(&instruction.text);
+        // BuildKit splits flags at bytes.
+        let rest: String = rest.bytes().map(char::from).collect();
+        let rest = rest.as_str();
         let place = instruction.line..all.get(at + 1).map_or(lines.len(), |next| next.line);
         match keyword.as_str() {
             "from" => {
@@ -104,12 +107,15 @@ pub(super) fn with_cache_ids(dockerfile: &str, namespace: &str) -> String {
     text
 }
 
+/// The white space that BuildKit splits instructions at, and the names in `FROM`.
+const SPACES: [char; 5] = ['\t', '\u{b}', '\u{c}', '\r', ' '];
+
 /// The keyword of an instruction in lowercase, and what follows it. That of `ONBUILD` is the one that it delays.
 fn keyword(text: &str) -> (String, &str) {
-    let mut text = text.trim_start();
+    let mut text = text.trim();
     loop {
-        let end = text.find(char::is_whitespace).unwrap_or(text.len());
-        let (word, rest) = (text[..end].to_lowercase(), text[end..].trim_start());
+        let end = text.find(SPACES).unwrap_or(text.len());
+        let (word, rest) = (text[..end].to_lowercase(), text[end..].trim_start_matches(SPACES));
         if word != "onbuild" {
             return (word, rest);
         }
@@ -128,7 +134,7 @@ impl From {
     /// What follows `FROM`; nothing if no engine accepts it.
     fn parse(rest: &str) -> Option<Self> {
         let (_, rest) = flags(rest);
-        let words: Vec<&str> = rest.split_whitespace().collect();
+        let words: Vec<&str> = rest.split(SPACES).filter(|word| !word.is_empty()).collect();
         match words.as_slice() {
             [image] => Some(Self { image: (*image).to_owned(), stage: None }),
             [image, word, stage] if word.eq_ignore_ascii_case("as") => {
@@ -139,7 +145,7 @@ impl From {
     }
 }
 
-/// The flags after a keyword, without their quotes, as BuildKit reads them, and the rest.
+/// The flags after a keyword, without their quotes, as BuildKit reads them, and the rest. Each character is a byte.
 fn flags(text: &str) -> (Vec<String>, &str) {
     let (mut found, mut text) = (Vec::new(), text.trim_start());
     while text.starts_with("--") {
@@ -248,6 +254,9 @@ mod tests {
             (&["COPY --from=other /a /b"], "other"),
             (&["copy --chown=1 --FROM=other /a /b"], "other"),
             (&["COPY --fr\\", "om=other /a /b"], "other"),
+            (&["COPY --fr\\\r\r", "om=other /a /b"], "other"),
+            (&["RUN --mount=target=''/x\u{2003}y,from=other,type=bind true"], "other"),
+            (&["RUN --mount='type=secret,id=a'\u{e0}--mount=from=other,target=/x true"], "other"),
             (&["COPY --\"from\"=o\\ther /a /b"], "other"),
             (&["COPY --from='other' /a /b"], "other"),
             (&["COPY --from=1 /a /b"], "1"),
@@ -270,6 +279,8 @@ mod tests {
             (&["FROM $OTHER"][..], "without variables"),
             (&["FROM ${X:-other}"], "without variables"),
             (&["FROM \"other\""], "without variables and quotes"),
+            (&["FROM 'a\u{3000}b'"], "without variables and quotes"),
+            (&["FROM 'a\u{a0}b'"], "without variables and quotes"),
             (&["FROM oth\\er"], "without variables and quotes"),
             (&["COPY --from=$OTHER /a /b"], "without variables"),
             (&["RUN --mount=type=bind,from=${X},target=/a true"], "without variables"),

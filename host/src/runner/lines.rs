@@ -45,6 +45,11 @@ fn check_flags(instruction: &Instruction) -> Result<(), String> {
     }
     let mut words = text.split_ascii_whitespace();
     let keyword = words.find(|word| !word.eq_ignore_ascii_case("onbuild")).unwrap_or_default().to_lowercase();
+    // Newer engines take a here-document there, and older ones do not.
+    let has_space = |rest: &str| rest.strip_prefix('-').unwrap_or(rest).starts_with(char::is_whitespace);
+    if ["add", "copy", "run"].contains(&keyword.as_str()) && text.split("<<").skip(1).any(has_space) {
+        return Err(format!("write no white space after `<<` in `{}`", beginning(text)));
+    }
     let known = FLAGS.iter().find(|(name, _)| *name == keyword).map_or(&[][..], |(_, flags)| flags);
     for word in words.take_while(|word| word.starts_with("--")) {
         let name = word[2..].split('=').next().unwrap_or_default();
@@ -119,6 +124,8 @@ mod tests {
         "COPY --\\from=other /a /b",
         "ADD --url=http://127.0.0.1 /a",
         "ENV --from=x A=b",
+        "RUN cat << EOF\nFROM other\nEOF",
+        "ONBUILD RUN cat <<- EOF\nFROM other\nEOF",
     ];
 
     /// What is permitted only where the engine decides about sources.

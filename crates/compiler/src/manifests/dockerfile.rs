@@ -87,7 +87,7 @@ pub fn instructions(lines: &[String]) -> Result<Vec<Instruction>, Unfinished> {
     let mut found = Vec::new();
     let mut lines = lines.iter().enumerate().flat_map(|(index, text)| {
         let text = text.strip_suffix('\n').unwrap_or(text);
-        text.split('\n').map(move |line| (index, line.strip_suffix('\r').unwrap_or(line)))
+        text.split('\n').map(move |line| (index, line.trim_end_matches('\r')))
     });
     while let Some((mut index, line)) = lines.next() {
         let (first, line) = (index, line.trim_start());

@@ -9,7 +9,7 @@ mod expression;
 mod pattern;
 
 pub use credentials::{CREDENTIALS, is_credential, naming_credentials, secret_exception};
-use pattern::{Pattern, clean};
+use pattern::{Pattern, SPECIAL_IN_EXPRESSION, clean};
 
 /// The most patterns of ignore files together: each is compared with each path.
 const MAX_PATTERNS: usize = 10_000;
@@ -160,6 +160,7 @@ pub fn escaped(path: &str) -> String {
     let letters = path.chars().enumerate().flat_map(|(at, c)| match c {
         c if c.is_control() || c.is_whitespace() && (at == 0 || at == last) => [None, Some('?')],
         '\\' | '*' | '?' | '[' => [Some('\\'), Some(c)],
+        c if SPECIAL_IN_EXPRESSION.contains(&c) => [Some('\\'), Some(c)],
         '#' | '!' if at == 0 => [Some('\\'), Some(c)],
         c => [None, Some(c)],
     });

@@ -97,7 +97,7 @@ fn read(context: &mut Context<'_>, needed: &[(Place, String)]) -> Option<Rules> 
                 context.report(
                     Diagnostic::new(&INVALID_DOCKERIGNORE, place, format!("`{}` is invalid", written(&file)))
                         .related(Related::new(&file, &text, span, error.reason))
-                        .help("fix or remove the line; Docker refuses the whole file"),
+                        .help("fix or remove the line"),
                 );
             }
         }
@@ -114,8 +114,8 @@ fn check_exceptions(context: &mut Context<'_>, place: &Place, directory: &str, t
         let at = start;
         start += line.len();
         let Some(pattern) = secret_exception(line) else { continue };
-        let path = paths::join(directory, pattern.trim_start_matches('/'));
-        if pattern.contains(['*', '?', '[', '\\']) || context.files.kind(&path).is_some() {
+        let path = paths::join(directory, &pattern);
+        if pattern.contains(['*', '?']) || context.files.kind(&path).is_some() {
             let written_line = line.trim();
             let at = at + line.find(written_line).unwrap_or_default();
             let message = format!("`{written_line}` in `{}` puts credentials into the image", written(&file));

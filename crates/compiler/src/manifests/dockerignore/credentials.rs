@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::Ignore;
+use super::{Ignore, normalised};
 
 /// Patterns of files and directories that hold credentials. `.git` has the addresses of remotes, and everything that was ever
 /// committed.
@@ -52,14 +52,15 @@ pub fn naming_credentials(lines: &[String]) -> impl Iterator<Item = String> {
 }
 
 /// The pattern of an exception that includes files with secrets again; none for examples of them.
-pub fn secret_exception(line: &str) -> Option<&str> {
+pub fn secret_exception(line: &str) -> Option<String> {
     named(line).filter(|pattern| !EXAMPLES.iter().any(|ending| pattern.ends_with(ending)))
 }
 
-/// The pattern of an exception that names credentials: read as a path, it is one of them.
-fn named(line: &str) -> Option<&str> {
-    let pattern = line.trim().strip_prefix('!')?.trim();
-    is_credential(pattern.trim_start_matches("./").trim_matches('/')).then_some(pattern)
+/// The pattern of an exception that names credentials: read as a path, it is one of them. Brackets and escapes may match
+/// something else than they read.
+fn named(line: &str) -> Option<String> {
+    let pattern = normalised(line)?.strip_prefix('!')?.trim_start_matches('/').to_owned();
+    (is_credential(&pattern) && !pattern.contains(['[', '\\'])).then_some(pattern)
 }
 
 #[cfg(test)]
@@ -84,6 +85,10 @@ mod tests {
             ("!sub/**", false),
             ("!.e*", false),
             ("!*.p?m", false),
+            ("!x.pem/../**", false),
+            ("![x.pem/]*", false),
+            ("!\\x.pem", false),
+            ("!./x/../x.pem", true),
             ("!", false),
             (".env", false),
             ("#!.env", false),
@@ -94,7 +99,7 @@ mod tests {
         assert_eq!(naming_credentials(&lines).collect::<Vec<_>>(), ["!x.pem", "y.pem", "x.pem"]);
         assert!(
             secret_exception("!.env.example").is_none()
-                && secret_exception("!.env.prod") == Some(".env.prod")
+                && secret_exception("!.env.prod").as_deref() == Some(".env.prod")
         );
     }
 }

@@ -1,7 +1,6 @@
 //! Go's regular expressions, as they come out of patterns, in the syntax of `regex_lite`.
 //!
-//! Both know ASCII classes only. They differ in what they accept in brackets, and in `\s`, which also matches a vertical
-//! tab here.
+//! Both know ASCII classes only. They differ in what they accept in brackets, and in `\s`.
 
 use regex_lite::Regex;
 
@@ -10,6 +9,9 @@ const NAMED: &[&str] = &[
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
     "upper", "word", "xdigit",
 ];
+
+/// The white space of Go; a vertical tab is none.
+const SPACES: &str = r"\t\n\f\r\x20";
 
 /// Compiles `expression` to match a whole path. The error is why Go refuses it; a few escapes that no path needs are
 /// refused, too.
@@ -22,6 +24,8 @@ pub(super) fn compile(expression: &str) -> Result<Regex, String> {
             '[' => class(&mut rest, &mut translated)?,
             '\\' => match take(&mut rest) {
                 Some(anchor @ ('A' | 'B' | 'b' | 'z')) => translated.extend(['\\', anchor]),
+                Some('s') => translated.push_str(&format!("[{SPACES}]")),
+                Some('S') => translated.push_str(&format!("[^{SPACES}]")),
                 Some(letter) => translated.push_str(&escape(letter)?),
                 // Docker ends the expression with a `$`, which this escapes.
                 None => {
@@ -31,12 +35,26 @@ pub(super) fn compile(expression: &str) -> Result<Regex, String> {
             },
             // The only group is that of `**/`.
             '(' => translated.push_str("(?:"),
+            '|' => return Err(refused("|", "an alternative")),
+            '{' if is_repetition(rest) => return Err(refused("{", "a repetition")),
             '^' | '.' | '*' | ')' | '?' => translated.push(letter),
             letter => translated.push_str(&literal(letter)),
         }
     }
     translated.push_str(end);
     Regex::new(&translated).map_err(|_| "invalid regular expression".to_owned())
+}
+
+/// What comes out of a mistake in Docker, which its next version may mend.
+fn refused(letter: &str, meaning: &str) -> String {
+    format!("beside wildcards, Docker takes `{letter}` for {meaning}; write `\\{letter}` for a `{letter}`")
+}
+
+/// Whether the `{` before `rest` begins a repetition, such as `{2}`, `{2,}` or `{2,3}`.
+fn is_repetition(rest: &str) -> bool {
+    let inner = rest.split('}').next().filter(|inner| inner.len() < rest.len()).unwrap_or_default();
+    let (low, high) = inner.split_once(',').unwrap_or((inner, ""));
+    !low.is_empty() && [low, high].iter().all(|count| count.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Translates the class whose `[` was taken.
@@ -76,7 +94,10 @@ fn class(rest: &mut &str, translated: &mut String) -> Result<(), String> {
 /// One member of a class.
 fn member(rest: &mut &str) -> Result<String, String> {
     match take(rest).ok_or("a `[` is not closed")? {
-        '\\' => escape(take(rest).ok_or("nothing follows a `\\`")?),
+        '\\' => match take(rest).ok_or("nothing follows a `\\`")? {
+            's' => Ok(SPACES.to_owned()),
+            letter => escape(letter),
+        },
         letter => Ok(literal(letter)),
     }
 }
@@ -84,7 +105,7 @@ fn member(rest: &mut &str) -> Result<String, String> {
 /// The meaning of `\` and `letter`, in a class and outside.
 fn escape(letter: char) -> Result<String, String> {
     Ok(match letter {
-        'D' | 'S' | 'W' | 'a' | 'd' | 'f' | 'n' | 'r' | 's' | 't' | 'v' | 'w' => format!("\\{letter}"),
+        'D' | 'W' | 'a' | 'd' | 'f' | 'n' | 'r' | 't' | 'v' | 'w' => format!("\\{letter}"),
         letter if letter.is_ascii() && !letter.is_ascii_alphanumeric() => literal(letter),
         letter => return Err(format!("`\\{letter}` has no meaning; directories are separated by `/`")),
     })

@@ -41,6 +41,9 @@ impl Pattern {
         if exception && text.is_empty() {
             return Err("nothing follows the `!`".to_owned());
         }
+        if text.starts_with('\u{feff}') {
+            return Err("it begins with an invisible byte order mark, of which Docker skips some".to_owned());
+        }
         check(text)?;
         Ok(Self { exception, text: text.to_owned(), matcher: compile(text)? })
     }
@@ -72,12 +75,22 @@ impl Pattern {
             Matcher::Expression { .. } => self.text.clone(),
             // After a directory, `**file` would not match `a-file`.
             Matcher::Suffix if !self.text[2..].starts_with('/') && self.text.len() > 2 => {
-                format!("**/*{}", self.text[2..].replace('^', "\\^"))
+                format!("**/*{}", plain(&self.text[2..]))
             }
-            // Escapes in the directory make it a regular expression, where `^` is special.
-            Matcher::Exact | Matcher::Prefix | Matcher::Suffix => self.text.replace('^', "\\^"),
+            // Escapes in the directory make it a regular expression.
+            Matcher::Exact | Matcher::Prefix | Matcher::Suffix => plain(&self.text),
         }
     }
+}
+
+/// Characters that are special in a regular expression only.
+pub(super) const SPECIAL_IN_EXPRESSION: [char; 3] = ['^', '|', '{'];
+
+/// A text without other special characters, for a regular expression.
+fn plain(text: &str) -> String {
+    SPECIAL_IN_EXPRESSION
+        .iter()
+        .fold(text.to_owned(), |text, letter| text.replace(*letter, &format!("\\{letter}")))
 }
 
 /// The shortest equivalent path, as Go's `filepath.Clean` returns it.
@@ -174,7 +187,8 @@ fn compile(pattern: &str) -> Result<Matcher, String> {
                 letters.next_if_eq(&'/');
                 kind = double_star(&mut expression, kind, first, letters.peek().is_none());
             }
-            '.' | '+' | '(' | ')' | '|' | '{' | '}' | '$' => expression.extend(['\\', letter]),
+            // Docker means to escape `|` and `{`, too, and does not.
+            '.' | '+' | '(' | ')' | '$' => expression.extend(['\\', letter]),
             '*' | '?' | '[' | ']' | '\\' => {
                 kind = Kind::Expression;
                 match letter {
