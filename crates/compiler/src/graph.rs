@@ -108,3 +108,6 @@ pub struct Graph {
 pub fn read(modules: &dyn Modules, path: &str, name: &str) -> Option<Graph> {
     finish::read(modules, path, name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -99,12 +99,17 @@ fn finish(interpreter: &mut Interpreter<'_>, draft: Draft, is_one: bool) -> Grap
             return;
         }
         if let Some(at) = edges.get(&(source.clone(), target.clone())) {
-            all[*at].certain |= certain;
+            all[*at].certain |= certain && is_one;
             all[*at].conditional &= conditional;
             return;
         }
         edges.insert((source.clone(), target.clone()), all.len());
-        all.push(Edge { source: source.to_string(), target: target.to_string(), conditional, certain });
+        all.push(Edge {
+            source: source.to_string(),
+            target: target.to_string(),
+            conditional,
+            certain: certain && is_one,
+        });
     };
     for (source, target, is_certain) in &draft.edges {
         add(&source.text, &target.text, false, *is_certain);
@@ -140,7 +145,7 @@ fn finish(interpreter: &mut Interpreter<'_>, draft: Draft, is_one: bool) -> Grap
             source: exit.source.to_string(),
             target: END.to_owned(),
             conditional: false,
-            certain: !draft.is_open,
+            certain: !draft.is_open && is_one,
         })
         .collect();
     all.extend(ends);

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::Place;
 use super::code::{self, Argument, Block, Expr, Kind, Span, Step, Stmt};
-use super::value::{Arguments, Closure, Value};
+use super::value::{Arguments, Closure, Text, Value};
 use crate::manifests::symbols::Language;
 use builder::Draft;
 
@@ -23,6 +23,9 @@ const DEEPEST_CALL: usize = 12;
 
 /// Number of expressions and blocks within each other after which they are unknown.
 const DEEPEST: usize = 600;
+
+/// The name in a class for its base, if that is not a class of the project.
+const BASE: &str = "(base)";
 
 /// The modules of a project.
 pub trait Modules {
@@ -334,13 +337,13 @@ impl<'a> Interpreter<'a> {
     }
 
     /// The name of a decorator of a library, and its arguments.
-    pub(super) fn decorator(&mut self, decorator: &Expr, scope: usize) -> (Rc<str>, Vec<Value>) {
+    pub(super) fn decorator(&mut self, decorator: &Expr, scope: usize) -> (Rc<str>, Arguments) {
         let (value, arguments) = match &decorator.kind {
             Kind::Chain(base, steps) if let Some((Step::Call(arguments, _), steps)) = steps.split_last() => {
                 let value = self.eval(base, scope);
-                (self.chain(value, base, steps, scope), self.arguments(arguments, scope).positional)
+                (self.chain(value, base, steps, scope), self.arguments(arguments, scope))
             }
-            _ => (self.eval(decorator, scope), Vec::new()),
+            _ => (self.eval(decorator, scope), Arguments::default()),
         };
         (if let Value::Library(name) = value { name } else { "".into() }, arguments)
     }
@@ -370,6 +373,24 @@ impl<'a> Interpreter<'a> {
         }
         let mut positional = this.filter(|_| is_python).into_iter().chain(arguments.positional);
         for (name, default) in &function.parameters {
+            // `*args` and `**options` take the rest.
+            if let Some(rest) = name.strip_prefix('*').filter(|_| !arguments.is_open) {
+                let is_taken = |name: &str| function.parameters.iter().any(|(it, _)| it == name);
+                let text = |name: &str| Value::Text(Text { text: name.into(), place: Place::default() });
+                let value = match rest.strip_prefix('*') {
+                    None => Value::List(Rc::new(positional.by_ref().collect())),
+                    Some(_) => Value::Map(Rc::new(
+                        arguments
+                            .named
+                            .iter()
+                            .filter(|(name, _)| !is_taken(name))
+                            .map(|(name, value)| (text(name), value.clone()))
+                            .collect(),
+                    )),
+                };
+                self.scopes[inner].names.insert(rest.trim_start_matches('*').to_owned(), value);
+                continue;
+            }
             let named = arguments.named.iter().find(|(it, _)| it == name).map(|(_, value)| value.clone());
             let value = match (positional.next().or(named), default) {
                 (Some(value), _) => value,

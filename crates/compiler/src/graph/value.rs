@@ -55,6 +55,19 @@ pub(super) enum Value {
     Tool(Text),
     /// A node of tools, with their names, and its own.
     ToolNode(Rc<Vec<Text>>, Option<Text>),
+    Middleware(Rc<Middleware>),
+}
+
+/// Middleware of an agent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Middleware {
+    pub(super) name: Rc<str>,
+    /// Those that are nodes, each with what it may jump to.
+    pub(super) hooks: Vec<(&'static str, Vec<&'static str>)>,
+    /// Whether it brings tools, or wraps calls of tools.
+    pub(super) has_tools: bool,
+    /// Whether it wraps calls of the model.
+    pub(super) wraps: bool,
 }
 
 impl Value {

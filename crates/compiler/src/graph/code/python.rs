@@ -141,8 +141,18 @@ impl Reader {
     }
 
     fn parameters(&mut self, parameters: &ast::Parameters) -> Vec<(String, Option<Expr>)> {
-        let all = parameters.iter_non_variadic_params();
-        all.map(|it| (it.name().to_string(), it.default().map(|default| self.expr(default)))).collect()
+        let named = |it: &Option<Box<ast::Parameter>>, stars| {
+            it.iter().map(|it| (format!("{stars}{}", it.name), None)).collect::<Vec<_>>()
+        };
+        let (rest, options) = (named(&parameters.vararg, "*"), named(&parameters.kwarg, "**"));
+        let mut own = |all: &[ast::ParameterWithDefault]| {
+            let one = |it: &ast::ParameterWithDefault| {
+                (it.name().to_string(), it.default().map(|it| self.expr(it)))
+            };
+            all.iter().map(one).collect::<Vec<_>>()
+        };
+        let first = [own(&parameters.posonlyargs), own(&parameters.args)].concat();
+        [first, rest, own(&parameters.kwonlyargs), options].concat()
     }
 
     fn optional(&mut self, value: Option<&ast::Expr>, span: Span) -> Expr {

@@ -255,13 +255,16 @@ impl Interpreter<'_> {
         let Value::Function(closure) = &value else { return value };
         for decorator in decorators {
             let (name, arguments) = self.decorator(decorator, scope);
+            if let Some(hook) = self.hook(&name, decorator, closure) {
+                return hook;
+            }
             match &*name {
                 "entrypoint" => {
                     let name = self.member(&value, "__name__");
                     return self.functional(name.text(), &value);
                 }
                 "tool" => {
-                    let own = arguments.first().and_then(Value::text).map(|it| it.text.clone());
+                    let own = arguments.positional.first().and_then(Value::text).map(|it| it.text.clone());
                     let text = own.unwrap_or_else(|| (&*closure.function.name).into());
                     let place = self.place(&closure.function.span, closure.scope);
                     return Value::Tool(Text { text, place });
@@ -332,7 +335,8 @@ impl Interpreter<'_> {
             "len" | "isinstance" | "print" | "int" | "getattr" | "interrupt" => Value::Plain,
             _ => {
                 self.give_away(arguments);
-                self.agent(name, arguments, &place).unwrap_or(Value::Unknown)
+                let middleware = agents::known(name, arguments).map(Value::Middleware);
+                middleware.or_else(|| self.agent(name, arguments, &place)).unwrap_or(Value::Unknown)
             }
         }
     }

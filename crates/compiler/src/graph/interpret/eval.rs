@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{DEEPEST, Interpreter};
+use super::{BASE, DEEPEST, Interpreter};
 use crate::graph::Place;
 use crate::graph::code::{Expr, Kind, Span};
 use crate::graph::value::{Arguments, Closure, Text, Value};
@@ -64,6 +64,9 @@ impl Interpreter<'_> {
                 self.scopes[at].is_class = true;
                 let name = Text { text: (&*class.name).into(), place: self.place(&expression.span, scope) };
                 self.scopes[at].names.insert("__name__".to_owned(), Value::Text(name));
+                if let (None, Some(base)) = (base, bases.into_iter().next()) {
+                    self.scopes[at].names.insert(BASE.to_owned(), base);
+                }
                 self.run(&class.body, at, &mut Vec::new());
                 Value::Class(at)
             }
