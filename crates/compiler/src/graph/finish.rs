@@ -2,8 +2,10 @@
 
 pub(super) mod problem;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
+
+use indexmap::IndexMap;
 
 use super::code::Function;
 use super::interpret::Interpreter;
@@ -12,22 +14,29 @@ use super::value::{Arguments, Closure, Text, Value};
 use super::{END, Edge, Graph, Kind, Modules, Node, Place, START};
 use crate::manifests::stack::with_stack;
 use crate::paths;
+use problem::Next;
 
 /// Stack of the interpreter, in bytes.
 const STACK: usize = 32 * 1024 * 1024;
 
+/// How a target is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// The graph declares it: `compile` checks the targets of maps and options.
+    Declared,
+    /// By an annotation.
+    Annotated,
+    /// The code names it.
+    Named,
+    /// A value may mean it that is not known, or a `Send`, which needs no entry in a map.
+    Possible,
+}
+
 /// Where a node or a route leads to.
 #[derive(Debug, Default)]
-pub(super) struct Exits {
+pub(super) struct Exit {
     pub(super) source: Rc<str>,
-    /// The targets that the graph declares. `compile` checks those of maps and options.
-    pub(super) declared: Vec<Text>,
-    /// Those of an annotation.
-    pub(super) annotated: Vec<Text>,
-    /// Those that the code names.
-    pub(super) named: Vec<Text>,
-    /// Those that may be meant by a value that is not known, and those of `Send`, which need no entry in a map.
-    pub(super) others: Vec<Text>,
+    pub(super) targets: Vec<(Text, Known)>,
     /// The function of a route.
     pub(super) route: Option<Rc<Function>>,
     /// The results that the map of a route takes, if it has one and all are known.
@@ -35,9 +44,19 @@ pub(super) struct Exits {
     /// Whether there may be other targets.
     pub(super) is_open: bool,
     /// Whether the graph certainly has them.
-    pub(super) is_certain: bool,
+    is_certain: bool,
     /// Whether unknown code may lead anywhere.
     pub(super) may_roam: bool,
+}
+
+impl Exit {
+    fn add(&mut self, targets: impl IntoIterator<Item = Text>, known: Known) {
+        self.targets.extend(targets.into_iter().map(|it| (it, known)));
+    }
+
+    fn has(&self, known: Known) -> bool {
+        self.targets.iter().any(|it| it.1 == known)
+    }
 }
 
 /// See [`super::read`].
@@ -77,82 +96,60 @@ fn graphs(interpreter: &mut Interpreter<'_>, value: Value, found: &mut Vec<usize
 
 fn finish(interpreter: &mut Interpreter<'_>, draft: Draft, is_one: bool) -> Graph {
     let is_python = !paths::is_javascript(&draft.place.file);
-    let mut exits = Vec::new();
-    for (name, action) in &draft.nodes {
-        exits.push(of_node(interpreter, name, action, is_python, &draft));
-    }
-    for branch in &draft.branches {
-        exits.push(of_branch(interpreter, branch, is_python));
-    }
-    let is_read = interpreter.budget > 0;
-    let is_complete = is_one && is_read && !draft.is_open && exits.iter().all(|it| !it.is_open);
-    let problems = if draft.is_made || draft.is_open || !is_read || !is_one {
-        Vec::new()
-    } else {
+    let nodes =
+        draft.nodes.iter().map(|(name, action)| of_node(interpreter, name, action, is_python, &draft));
+    let mut exits: Vec<_> = nodes.collect();
+    exits.extend(draft.branches.iter().map(|branch| of_branch(interpreter, branch, is_python)));
+    let is_known = is_one && interpreter.budget > 0 && !draft.is_open;
+    let problems = if is_known && !draft.is_made {
         problem::find(interpreter.modules, &draft, &exits, is_python)
+    } else {
+        Vec::new()
     };
-    let mut edges: BTreeMap<(Rc<str>, Rc<str>), usize> = BTreeMap::new();
-    let mut all: Vec<Edge> = Vec::new();
+    // Whether a run may take another one, and whether it is certain.
+    let mut edges: IndexMap<(Rc<str>, Rc<str>), (bool, bool)> = IndexMap::new();
     let is_node = |name: &str| draft.nodes.contains_key(name) || [START, END].contains(&name);
     let mut add = |source: &Rc<str>, target: &Rc<str>, conditional: bool, certain: bool| {
-        if !is_node(source) || !is_node(target) {
-            return;
+        if is_node(source) && is_node(target) {
+            let edge = edges.entry((source.clone(), target.clone())).or_insert((conditional, false));
+            *edge = (edge.0 && conditional, edge.1 || certain && is_one);
         }
-        if let Some(at) = edges.get(&(source.clone(), target.clone())) {
-            all[*at].certain |= certain && is_one;
-            all[*at].conditional &= conditional;
-            return;
-        }
-        edges.insert((source.clone(), target.clone()), all.len());
-        all.push(Edge {
-            source: source.to_string(),
-            target: target.to_string(),
-            conditional,
-            certain: certain && is_one,
-        });
     };
-    for (source, target, is_certain) in &draft.edges {
-        add(&source.text, &target.text, false, *is_certain);
-    }
+    draft.edges.iter().for_each(|(source, target, certain)| add(&source.text, &target.text, false, *certain));
     for exit in &exits {
-        exit.declared.iter().for_each(|target| add(&exit.source, &target.text, true, exit.is_certain));
-        exit.annotated
-            .iter()
-            .for_each(|target| add(&exit.source, &target.text, true, is_python && exit.is_certain));
-        let has_map = exit.keys.is_some();
-        exit.named
-            .iter()
-            .filter(|_| !has_map)
-            .for_each(|target| add(&exit.source, &target.text, true, false));
+        for (target, known) in &exit.targets {
+            let certain = match known {
+                Known::Declared => exit.is_certain,
+                Known::Annotated => exit.is_certain && is_python,
+                Known::Named if exit.keys.is_none() => false,
+                _ => continue,
+            };
+            add(&exit.source, &target.text, true, certain);
+        }
     }
     // A run ends after a node that nothing follows. JavaScript draws that only where no edge leads to the end.
-    let mut next: HashMap<&str, Vec<&str>> = HashMap::new();
-    all.iter().for_each(|edge| next.entry(&edge.source).or_default().push(&edge.target));
-    let mut reached = HashSet::from([START]);
-    let mut open = vec![START];
-    while let Some(node) = open.pop() {
-        open.extend(next.get(node).into_iter().flatten().filter(|to| reached.insert(to)));
+    let mut next = Next::new();
+    for (source, target) in edges.keys() {
+        next.entry(source).or_default().insert(target);
     }
-    let routed: HashSet<_> = draft.branches.iter().map(|branch| &*branch.source.text).collect();
-    let is_last = |exit: &&Exits| {
-        let may_follow = exit.may_roam || exit.is_open || routed.contains(&*exit.source);
-        !may_follow && !next.contains_key(&*exit.source) && reached.contains(&*exit.source)
+    let reached = problem::reached([START], &next);
+    let is_routed = |name: &str| draft.branches.iter().any(|branch| *branch.source.text == *name);
+    let is_last = |it: &&Exit| {
+        let is_end = !it.may_roam && !it.is_open && !next.contains_key(&*it.source);
+        is_end && reached.contains(&*it.source) && !is_routed(&it.source)
     };
     let is_implied = is_python || !reached.contains(END);
-    let last = exits.iter().take(draft.nodes.len()).filter(|exit| is_implied && is_last(exit));
-    let ends: Vec<_> = last
-        .map(|exit| Edge {
-            source: exit.source.to_string(),
-            target: END.to_owned(),
-            conditional: false,
-            certain: !draft.is_open && is_one,
-        })
-        .collect();
-    all.extend(ends);
+    let last = exits.iter().take(draft.nodes.len()).filter(|it| is_implied && is_last(it));
+    let last: Vec<_> =
+        last.map(|it| ((it.source.clone(), END.into()), (false, is_one && !draft.is_open))).collect();
+    edges.extend(last);
+    let edge = |((source, target), (conditional, certain)): (_, (bool, bool))| {
+        let (source, target): (Rc<str>, Rc<str>) = (source, target);
+        Edge { source: source.to_string(), target: target.to_string(), conditional, certain }
+    };
+    let edges: Vec<_> = edges.into_iter().map(edge).collect();
     let mut lines = Lines { modules: interpreter.modules, files: HashMap::new() };
-    let has_end = all.iter().any(|edge| edge.target == END);
-    let end =
-        |id: &str, kind: Kind| Node { id: id.to_owned(), kind, tools: Vec::new(), file: None, line: None };
+    let end = |id: &str, kind| Node { id: id.to_owned(), kind, tools: Vec::new(), file: None, line: None };
     let mut nodes = vec![end(START, Kind::Start)];
     nodes.extend(draft.nodes.iter().map(|(id, action)| Node {
         id: id.to_string(),
@@ -161,15 +158,10 @@ fn finish(interpreter: &mut Interpreter<'_>, draft: Draft, is_one: bool) -> Grap
         line: lines.line(&action.place),
         file: Some(action.place.file.to_string()).filter(|file| !file.is_empty()),
     }));
-    nodes.extend(has_end.then(|| end(END, Kind::End)));
-    Graph {
-        line: lines.line(&draft.place).unwrap_or(1),
-        place: draft.place,
-        is_complete,
-        nodes,
-        edges: all,
-        problems,
-    }
+    nodes.extend(edges.iter().any(|edge| edge.target == END).then(|| end(END, Kind::End)));
+    let is_complete = is_known && exits.iter().all(|it| !it.is_open);
+    let line = lines.line(&draft.place).unwrap_or(1);
+    Graph { line, place: draft.place, is_complete, nodes, edges, problems }
 }
 
 /// Where a node leads to by itself: what it declares, and the commands that it may return.
@@ -179,52 +171,46 @@ fn of_node(
     action: &Action,
     is_python: bool,
     draft: &Draft,
-) -> Exits {
-    let mut exits = Exits { source: name.clone(), is_certain: true, ..Exits::default() };
-    let declared = action.ends.as_ref().map(Value::texts);
-    let is_declared = declared.is_some();
-    (exits.declared, exits.is_open) = declared.unwrap_or_default();
-    let action = match &action.value {
+) -> Exit {
+    let mut exit = Exit { source: name.clone(), is_certain: true, ..Exit::default() };
+    if let Some((declared, is_open)) = action.ends.as_ref().map(Value::texts) {
+        exit.add(declared, Known::Declared);
+        exit.is_open = is_open;
+    }
+    let function = match &action.value {
         object @ Value::Object(_) => interpreter.member(object, "__call__"),
         other => other.clone(),
     };
-    let Value::Function(closure) = action else {
-        exits.may_roam = match action {
+    let Value::Function(closure) = function else {
+        exit.may_roam = match function {
             Value::Plain => false,
             Value::ToolNode(..) | Value::Graph(_) => {
                 interpreter.modules.text(&draft.place.file).is_none_or(|text| text.contains("Command"))
             }
             _ => true,
         };
-        return exits;
+        return exit;
     };
-    if is_python && !is_declared {
-        exits.annotated = match interpreter.annotation(&closure) {
-            Value::Command(names) => Value::Command(names).texts().0,
-            Value::Either(all) => {
-                let command = all.iter().find(|it| matches!(it, Value::Command(_)));
-                command.map(|it| it.texts().0).unwrap_or_default()
-            }
-            _ => Vec::new(),
-        };
+    if is_python && action.ends.is_none() {
+        let annotation = interpreter.annotation(&closure);
+        let all =
+            if let Value::Either(all) = &annotation { &***all } else { std::slice::from_ref(&annotation) };
+        let command = all.iter().find(|it| matches!(it, Value::Command(_)));
+        exit.add(command.map(|it| it.texts().0).unwrap_or_default(), Known::Annotated);
     }
     interpreter.is_local = true;
     interpreter.jumps.clear();
-    let results = called(interpreter, &closure);
+    exit.may_roam = called(interpreter, &closure).iter().any(is_unknown);
     interpreter.is_local = false;
-    exits.may_roam = results.iter().any(is_unknown);
+    let is_declared = exit.has(Known::Declared) || exit.has(Known::Annotated);
     for jump in std::mem::take(&mut interpreter.jumps) {
         let (named, is_open) = jump.texts();
-        exits.named.extend(named);
-        match jump {
-            Value::Command(_) => {
-                exits.is_open |= is_open && exits.declared.is_empty() && exits.annotated.is_empty()
-            }
-            _ => exits.may_roam = true,
-        }
-        exits.may_roam |= is_open;
+        exit.add(named, Known::Named);
+        let is_command = matches!(jump, Value::Command(_));
+        exit.is_open |= is_command && is_open && !is_declared;
+        exit.may_roam |= is_open || !is_command;
     }
-    exits
+    exit
 }
 
 /// Whether a node that returns `value` may return a command that is not known.
@@ -245,68 +231,64 @@ fn called(interpreter: &mut Interpreter<'_>, closure: &Closure) -> Vec<Value> {
     results
 }
 
-fn of_branch(interpreter: &mut Interpreter<'_>, branch: &Branch, is_python: bool) -> Exits {
-    let mut exits =
-        Exits { source: branch.source.text.clone(), is_certain: branch.is_certain, ..Exits::default() };
-    let place = branch.source.place.clone();
-    let (mut annotated, mut is_open) = (Vec::new(), true);
+fn of_branch(interpreter: &mut Interpreter<'_>, branch: &Branch, is_python: bool) -> Exit {
+    let (source, is_certain) = (branch.source.text.clone(), branch.is_certain);
+    let mut exit = Exit { source, is_certain, is_open: true, ..Exit::default() };
+    let mut annotated = Vec::new();
     match &branch.route {
         Value::Function(closure) => {
-            match interpreter.annotation(closure) {
-                literal @ Value::Literal(_) => (annotated, is_open) = literal.texts(),
-                either @ (Value::Either(_) | Value::Text(_)) if !is_python => {
-                    (annotated, is_open) = either.texts()
-                }
-                _ => {}
+            let annotation = interpreter.annotation(closure);
+            if matches!(annotation, Value::Literal(_))
+                || !is_python && matches!(annotation, Value::Either(_) | Value::Text(_))
+            {
+                (annotated, exit.is_open) = annotation.texts();
             }
-            let is_annotated = !annotated.is_empty() && !is_open;
+            let is_annotated = !annotated.is_empty() && !exit.is_open;
             let mut is_unknown = false;
             for result in called(interpreter, closure) {
                 let (all, is_doubtful) = result.texts();
                 let sent = result.sent();
                 let plain = all.into_iter().filter(|it| !sent.iter().any(|sent| sent.text == it.text));
-                if is_doubtful {
-                    exits.others.extend(plain)
-                } else {
-                    exits.named.extend(plain)
-                }
-                exits.others.extend(sent);
+                exit.add(plain, if is_doubtful { Known::Possible } else { Known::Named });
+                exit.add(sent, Known::Possible);
                 is_unknown |= is_doubtful;
             }
-            let is_silent = exits.named.is_empty() && exits.others.is_empty();
-            is_open = !is_annotated && (is_unknown || is_silent);
-            exits.route = Some(closure.function.clone());
+            exit.is_open = !is_annotated && (is_unknown || exit.targets.is_empty());
+            exit.route = Some(closure.function.clone());
         }
         Value::Library(name) if ["tools_condition", "toolsCondition"].contains(&&**name) => {
-            annotated = ["tools", END].map(|it| Text { text: it.into(), place: place.clone() }).to_vec();
-            is_open = false;
+            let at = |text: &str| Text { text: text.into(), place: branch.source.place.clone() };
+            annotated = vec![at("tools"), at(END)];
+            exit.is_open = false;
         }
         _ => {}
     }
-    match &branch.map {
-        Some(map) => {
-            let (declared, is_map_open) = map.texts();
-            exits.declared = declared;
-            exits.is_open = is_map_open || !matches!(map, Value::Map(_) | Value::List(_));
-            let keys = map.items().unwrap_or_default();
-            exits.keys = keys.iter().map(|key| key.text().map(|it| it.text.clone())).collect();
-            // A route may return what a list or a map of other keys takes.
-            exits.annotated = if exits.is_open { annotated } else { Vec::new() };
-        }
-        None => (exits.annotated, exits.is_open) = (annotated, is_open),
+    // A route may return what a list or a map of other keys takes.
+    let mut is_annotated = true;
+    let mut declared = Vec::new();
+    if let Some(map) = &branch.map {
+        (declared, exit.is_open) = map.texts();
+        exit.is_open |= !matches!(map, Value::Map(_) | Value::List(_));
+        let keys = map.items().unwrap_or_default();
+        exit.keys = keys.iter().map(|key| key.text().map(|it| it.text.clone())).collect();
+        is_annotated = exit.is_open;
     }
-    exits
+    let named = std::mem::take(&mut exit.targets);
+    exit.add(declared, Known::Declared);
+    exit.add(annotated.into_iter().filter(|_| is_annotated), Known::Annotated);
+    exit.targets.extend(named);
+    exit
 }
 
 /// The lines of files.
-pub(super) struct Lines<'a> {
-    pub(super) modules: &'a dyn Modules,
-    pub(super) files: HashMap<Rc<str>, Vec<u32>>,
+struct Lines<'a> {
+    modules: &'a dyn Modules,
+    files: HashMap<Rc<str>, Vec<u32>>,
 }
 
 impl Lines<'_> {
     /// The line at which `place` starts, from 1.
-    pub(super) fn line(&mut self, place: &Place) -> Option<usize> {
+    fn line(&mut self, place: &Place) -> Option<usize> {
         if !self.files.contains_key(&place.file) {
             let text = self.modules.text(&place.file)?;
             let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');

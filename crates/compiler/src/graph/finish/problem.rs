@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::Exits;
+use super::{Exit, Known};
 use crate::graph::interpret::builder::Draft;
 use crate::graph::value::Text;
 use crate::graph::{END, Modules, Place, START};
@@ -41,7 +41,7 @@ pub struct Problem {
 pub(in crate::graph) fn find(
     modules: &dyn Modules,
     draft: &Draft,
-    exits: &[Exits],
+    exits: &[Exit],
     is_python: bool,
 ) -> Vec<Problem> {
     let mut finder = Finder { draft, is_python, problems: Vec::new() };
@@ -99,30 +99,27 @@ impl Finder<'_> {
             };
             self.report(ProblemKind::Invalid, name, message, help.to_owned());
         }
-        let branches = draft.branches.iter().map(|branch| &branch.source);
-        let sources = draft.edges.iter().map(|(source, ..)| source).chain(branches);
-        let mut has_entry = false;
-        for source in sources {
-            has_entry |= &*source.text == START;
-            if &*source.text == END {
-                let message = "an edge starts at `END`".to_owned();
-                self.report(ProblemKind::Invalid, source, message, "start it at a node".to_owned());
-            } else if &*source.text != START && !self.is_node(&source.text) {
-                self.unknown(ProblemKind::Invalid, source, "an edge starts at");
+        let sources: Vec<_> = draft
+            .edges
+            .iter()
+            .map(|edge| &edge.0)
+            .chain(draft.branches.iter().map(|it| &it.source))
+            .collect();
+        let source = |it| (it, END, "an edge starts at", "`END`", "start it at a node");
+        let target = |it| (it, START, "an edge leads to", "`START`", "lead it to a node");
+        let interrupt = |it| (it, "", "an interrupt is set at", "", "");
+        let targets = draft.edges.iter().map(|edge| target(&edge.1));
+        let interrupts = draft.interrupts.iter().map(interrupt);
+        for (at, wrong, what, name, help) in
+            sources.iter().copied().map(source).chain(targets).chain(interrupts)
+        {
+            if *at.text == *wrong {
+                self.report(ProblemKind::Invalid, at, format!("{what} {name}"), help.to_owned());
+            } else if !self.is_node(&at.text) && (wrong.is_empty() || ![START, END].contains(&&*at.text)) {
+                self.unknown(ProblemKind::Invalid, at, what);
             }
         }
-        for (_, target, _) in &draft.edges {
-            if &*target.text == START {
-                let message = "an edge leads to `START`".to_owned();
-                self.report(ProblemKind::Invalid, target, message, "lead it to a node".to_owned());
-            } else if &*target.text != END && !self.is_node(&target.text) {
-                self.unknown(ProblemKind::Invalid, target, "an edge leads to");
-            }
-        }
-        for node in draft.interrupts.iter().filter(|it| !self.is_node(&it.text)).collect::<Vec<_>>() {
-            self.unknown(ProblemKind::Invalid, node, "an interrupt is set at");
-        }
-        if !has_entry && self.is_python {
+        if self.is_python && !sources.iter().any(|it| &*it.text == START) {
             let at = Text { text: START.into(), place: draft.place.clone() };
             let help = "add an edge from `START` to the first node".to_owned();
             self.report(ProblemKind::Invalid, &at, "the graph has no entry point".to_owned(), help);
@@ -130,10 +127,10 @@ impl Finder<'_> {
     }
 
     /// Targets of routes and nodes. `compile` checks those that are declared.
-    fn routes(&mut self, exits: &[Exits]) {
+    fn routes(&mut self, exits: &[Exit]) {
         // A route that several nodes share may return what only some of their maps have.
-        let takes = |exit: &Exits, name: &str| {
-            let is_same = |it: &&Exits| match (&it.route, &exit.route) {
+        let takes = |exit: &Exit, name: &str| {
+            let is_same = |it: &&Exit| match (&it.route, &exit.route) {
                 (Some(one), Some(other)) => Rc::ptr_eq(one, other),
                 _ => false,
             };
@@ -142,46 +139,43 @@ impl Finder<'_> {
                 .filter(is_same)
                 .any(|it| it.keys.as_ref().is_none_or(|keys| keys.iter().any(|key| **key == *name)))
         };
-        for exit in exits {
-            for target in &exit.declared {
-                if &*target.text != END && !self.is_node(&target.text) {
+        for (exit, target, known) in
+            exits.iter().flat_map(|exit| exit.targets.iter().map(move |it| (exit, &it.0, it.1)))
+        {
+            let is_node = &*target.text == END || self.is_node(&target.text);
+            match (known, &exit.keys) {
+                (Known::Declared, _) if !is_node => {
                     self.unknown(ProblemKind::Invalid, target, "a conditional edge leads to");
                 }
-            }
-            for target in exit.annotated.iter().chain(&exit.named) {
-                match &exit.keys {
-                    Some(keys) if !takes(exit, &target.text) => {
-                        let message =
-                            format!("the route returns `{}`, which is not in its map", shown(&target.text));
-                        let near = similar(&target.text, keys.iter().map(|it| &**it));
-                        let help = match near {
-                            Some(near) => format!("did you mean `{}`?", shown(near)),
-                            None => "add it to the map".to_owned(),
-                        };
-                        self.report(ProblemKind::UnknownRoute, target, message, help);
-                    }
-                    None if &*target.text != END && !self.is_node(&target.text) => {
-                        self.unknown(ProblemKind::UnknownRoute, target, "a route leads to");
-                    }
-                    _ => {}
+                (Known::Annotated | Known::Named, Some(keys)) if !takes(exit, &target.text) => {
+                    let message =
+                        format!("the route returns `{}`, which is not in its map", shown(&target.text));
+                    let help = match similar(&target.text, keys.iter().map(|it| &**it)) {
+                        Some(near) => format!("did you mean `{}`?", shown(near)),
+                        None => "add it to the map".to_owned(),
+                    };
+                    self.report(ProblemKind::UnknownRoute, target, message, help);
                 }
+                (Known::Annotated | Known::Named, None) if !is_node => {
+                    self.unknown(ProblemKind::UnknownRoute, target, "a route leads to");
+                }
+                _ => {}
             }
         }
     }
 
     /// Nodes that no path reaches, nodes from which no path leads to an end, and nodes that nothing follows.
-    fn paths(&mut self, exits: &[Exits], may_interrupt: bool) {
-        let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    fn paths(&mut self, exits: &[Exit], may_interrupt: bool) {
+        let mut next = Next::new();
         for (source, target, _) in &self.draft.edges {
             next.entry(&source.text).or_default().insert(&target.text);
         }
         for exit in exits {
-            let named = exit.named.iter().filter(|_| exit.keys.is_none());
-            let targets = exit.declared.iter().chain(&exit.annotated).chain(named).chain(&exit.others);
-            next.entry(&exit.source).or_default().extend(targets.map(|it| &*it.text));
+            let targets = exit.targets.iter().filter(|it| it.1 != Known::Named || exit.keys.is_none());
+            next.entry(&exit.source).or_default().extend(targets.map(|it| &*it.0.text));
         }
         let is_last = |name: &str| next.get(name).is_none_or(BTreeSet::is_empty);
-        let mut before: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut before = Next::new();
         for (source, targets) in &next {
             for target in targets {
                 before.entry(target).or_default().insert(source);
@@ -219,11 +213,11 @@ impl Finder<'_> {
     }
 }
 
+/// Nodes, and those that follow them.
+pub(super) type Next<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
 /// The nodes on paths from `start`.
-fn reached<'a>(
-    start: impl IntoIterator<Item = &'a str>,
-    next: &BTreeMap<&'a str, BTreeSet<&'a str>>,
-) -> BTreeSet<&'a str> {
+pub(super) fn reached<'a>(start: impl IntoIterator<Item = &'a str>, next: &Next<'a>) -> BTreeSet<&'a str> {
     let mut all = BTreeSet::new();
     let mut open: Vec<&str> = start.into_iter().collect();
     while let Some(node) = open.pop() {
