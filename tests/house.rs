@@ -78,7 +78,7 @@ const COMPILER: &str = "crates/compiler/src";
 /// Module of the compiler, and the other modules that it may use. A module without a row is an error.
 const MODULES: &[(&str, &[&str])] = &[
     ("agent_lock", &["front::base_image", "front::config", "manifests", "server"]),
-    ("back::emit", &["back::plan", "manifests::dockerignore", "paths"]),
+    ("back::emit", &["back::plan", "graph", "manifests::dockerignore", "paths"]),
     (
         "back::lower",
         &[

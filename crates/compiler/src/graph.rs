@@ -5,11 +5,7 @@
 mod code;
 mod finish;
 mod interpret;
-mod layout;
-mod markup;
 mod served;
-mod svg;
-mod text;
 mod value;
 
 use std::ops::Range;
@@ -19,10 +15,6 @@ use serde::Serialize;
 
 pub use finish::problem::{Problem, ProblemKind};
 pub use interpret::Modules;
-pub use layout::{Layout, Line, layout};
-pub use markup::{dot, json, mermaid, visible};
-pub use svg::svg;
-pub use text::text;
 
 /// The node at which a run starts.
 pub const START: &str = "__start__";
@@ -107,6 +99,15 @@ pub struct Graph {
 /// show a graph.
 pub fn read(modules: &dyn Modules, path: &str, name: &str) -> Option<Graph> {
     finish::read(modules, path, name)
+}
+
+/// `text` with escapes for everything that is not shown as itself.
+pub fn visible(text: &str) -> String {
+    let escape = |c: char| match c {
+        '"' | '\'' | '\\' => c.to_string(),
+        c => c.escape_debug().to_string(),
+    };
+    text.chars().map(escape).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use crate::cli::console::{HEADING, note, paint, visible_line, warn};
 use crate::cli::env::Env;
 use crate::cli::report::text;
 use crate::compiler;
-use crate::compiler::graph::{self, Graph as Found};
+use crate::compiler::back::emit::graph;
+use crate::compiler::graph::Graph as Found;
 use crate::compiler::words::{listed, similar};
 use crate::error::Error;
 use crate::invoke::{Assistant, Server};
@@ -74,7 +75,7 @@ impl Graph {
             Format::Text => self.drawn(env, &graphs),
             Format::Svg => picture(&graphs)?,
             Format::Mermaid => graph::mermaid(&graphs),
-            Format::Dot => graphs.iter().map(|(name, graph)| graph::dot(name, graph)).collect(),
+            Format::Dot => graph::dot(&graphs),
             Format::Json => graphs.iter().map(|(name, graph)| graph::json(name, graph)).collect(),
         };
         let Some(path) = &self.output else { return Ok(env.out.write(&text)?) };

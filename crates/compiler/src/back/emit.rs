@@ -2,6 +2,7 @@
 
 pub mod compose;
 pub mod dockerfile;
+pub mod graph;
 pub mod heading;
 mod quote;
 pub mod template;

@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::finish::problem::Problem;
-use super::markup::visible;
-use super::{END, Edge, Graph, Kind, Node, Place, START};
+use super::{END, Edge, Graph, Kind, Node, Place, START, visible};
 
 impl Graph {
     /// The graph that a server draws: `nodes` with `id` and `edges` with `source` and `target`. `None` if it is none.

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::Graph;
+use crate::graph::Graph;
 
 /// The most places that are laid out: nodes, and the points at which edges pass ranks.
 const MOST: usize = 20_000;
@@ -15,33 +15,33 @@ const SWEEPS: usize = 12;
 
 /// A drawing without its units.
 #[derive(Clone, Debug, Default)]
-pub struct Layout {
+pub(super) struct Layout {
     /// For each node, its centre across the ranks, from 0, and its rank.
-    pub nodes: Vec<(f64, usize)>,
+    pub(super) nodes: Vec<(f64, usize)>,
     /// The edges, but those of a node to itself.
-    pub edges: Vec<Line>,
+    pub(super) edges: Vec<Line>,
     /// Number of ranks.
-    pub ranks: usize,
+    pub(super) ranks: usize,
     /// Size across the ranks.
-    pub width: f64,
+    pub(super) width: f64,
 }
 
 /// The way of an edge.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub(super) struct Line {
     /// Index of the edge.
-    pub edge: usize,
+    pub(super) edge: usize,
     /// Index of its source.
-    pub source: usize,
+    pub(super) source: usize,
     /// Index of its target.
-    pub target: usize,
+    pub(super) target: usize,
     /// The centres at which it passes ranks, and these, from the source to the target.
-    pub points: Vec<(f64, usize)>,
+    pub(super) points: Vec<(f64, usize)>,
 }
 
 /// Lays out a graph whose nodes have these sizes across the ranks, with a `gap` between them. The nodes of a rank are `most`
 /// wide, if no node is wider. `None` if the graph is too large.
-pub fn layout(graph: &Graph, sizes: &[f64], gap: f64, most: f64) -> Option<Layout> {
+pub(super) fn layout(graph: &Graph, sizes: &[f64], gap: f64, most: f64) -> Option<Layout> {
     let index: HashMap<_, _> = graph.nodes.iter().enumerate().map(|(at, node)| (&*node.id, at)).collect();
     let edges: Vec<_> = graph
         .edges

@@ -1,11 +1,14 @@
-//! A graph as a picture: one file without scripts, in light and dark colours.
+//! A graph as a picture.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde_json::json;
+
 use super::layout::{Layout, Line, layout};
-use super::markup::lines;
-use super::{Edge, Graph, Kind, Node};
+use super::{lines, style};
+use crate::back::emit::template::render;
+use crate::graph::{Edge, Graph, Kind, Node, visible};
 
 /// Width of a letter of the monospaced font, in pixels.
 const LETTER: f64 = 8.4;
@@ -28,44 +31,41 @@ const RANK: f64 = 640.0;
 /// The most letters of a line; longer ones are cut.
 const LONGEST: usize = 40;
 
-const STYLE: &str = "\
-svg{color-scheme:light dark;--ink:#1f2328;--line:#59636e;--fill:#f6f8fa;--page:#fff}
-@media(prefers-color-scheme:dark){svg{--ink:#f0f6fc;--line:#9198a1;--fill:#212830;--page:#0d1117}}
-text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:var(--ink);text-anchor:middle}
-.tool{font-size:12px;fill:var(--line)}
-rect{fill:var(--fill);stroke:var(--line)}
-.page{fill:var(--page);stroke:none}
-path{fill:none;stroke:var(--line);stroke-width:1.4}
-.conditional{stroke-dasharray:6 4}
-.possible{stroke-dasharray:2 4}
-marker path{fill:var(--line);stroke:none}";
-
 /// The picture. `None` if the graph is too large.
 pub fn svg(name: &str, graph: &Graph) -> Option<String> {
     let labels: Vec<Vec<String>> =
         graph.nodes.iter().map(|node| lines(node).iter().map(|it| cut(it)).collect()).collect();
     let sizes: Vec<(f64, f64)> = labels.iter().map(|lines| size(lines)).collect();
     let drawing = Drawing::new(graph, &sizes)?;
-    let (width, height) = (drawing.width.ceil(), drawing.height.ceil());
-    let title = escaped(&super::markup::visible(name));
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}\n</style>\n\
-         <defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" \
-         orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker></defs>\n<rect class=\"page\" width=\"{width}\" height=\"{height}\"/>\n"
-    );
-    for (edge, path) in drawing.paths(graph, &sizes) {
-        let class = match (edge.conditional, edge.certain) {
-            (false, true) => "",
-            (true, true) => " class=\"conditional\"",
-            (_, false) => " class=\"possible\"",
+    let node = |(at, node): (usize, &Node)| {
+        let ((x, y), (width, height)) = (drawing.centres[at], sizes[at]);
+        let round = if matches!(node.kind, Kind::Start | Kind::End) { height / 2.0 } else { 6.0 };
+        let (left, top) = (x - width / 2.0, y - height / 2.0);
+        // The edge of a subgraph is double.
+        let shrunk: &[f64] = if node.kind == Kind::Subgraph { &[0.0, 3.0] } else { &[0.0] };
+        let rect = |by: &f64| {
+            let (width, height) = (tenth(width - 2.0 * by), tenth(height - 2.0 * by));
+            json!({ "x": tenth(left + by), "y": tenth(top + by), "width": width, "height": height })
         };
-        let _ = writeln!(text, "<path{class} d=\"{path}\" marker-end=\"url(#arrow)\"/>");
-    }
-    for (at, node) in graph.nodes.iter().enumerate() {
-        drawing.node(&mut text, node, &labels[at], drawing.centres[at], sizes[at]);
-    }
-    Some(text + "</svg>\n")
+        let rects: Vec<_> = shrunk.iter().map(rect).collect();
+        let line = |(line, text): (u32, &String)| json!({ "y": tenth(top + 22.0 + LINE * f64::from(line)), "text": escaped(text) });
+        let lines: Vec<_> = (0..).zip(&labels[at]).map(line).collect();
+        json!({ "x": tenth(x), "round": tenth(round), "rects": rects, "lines": lines })
+    };
+    let edge = |(edge, path)| json!({ "style": style(edge), "path": path });
+    let values = json!({
+        "name": escaped(&visible(name)),
+        "width": drawing.width.ceil().to_string(),
+        "height": drawing.height.ceil().to_string(),
+        "nodes": graph.nodes.iter().enumerate().map(node).collect::<Vec<_>>(),
+        "edges": drawing.paths(graph, &sizes).into_iter().map(edge).collect::<Vec<_>>(),
+    });
+    Some(render(include_str!("../../../../../../templates/graph.svg.jinja"), &values))
+}
+
+/// A coordinate to the tenth of a pixel.
+fn tenth(coordinate: f64) -> String {
+    format!("{coordinate:.1}")
 }
 
 struct Drawing {
@@ -146,36 +146,6 @@ impl Drawing {
             ));
         }
         paths
-    }
-
-    fn node(
-        &self,
-        text: &mut String,
-        node: &Node,
-        label: &[String],
-        (x, y): (f64, f64),
-        (width, height): (f64, f64),
-    ) {
-        let round = if matches!(node.kind, Kind::Start | Kind::End) { height / 2.0 } else { 6.0 };
-        let mut rect = |shrink: f64| {
-            let (left, top) = (x - width / 2.0 + shrink, y - height / 2.0 + shrink);
-            let _ = writeln!(
-                text,
-                "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"{round:.1}\"/>",
-                width - 2.0 * shrink,
-                height - 2.0 * shrink
-            );
-        };
-        rect(0.0);
-        if node.kind == Kind::Subgraph {
-            rect(3.0);
-        }
-        let mut line = y - height / 2.0 + 22.0;
-        for (at, part) in label.iter().enumerate() {
-            let class = if at > 0 { " class=\"tool\"" } else { "" };
-            let _ = writeln!(text, "<text{class} x=\"{x:.1}\" y=\"{line:.1}\">{}</text>", escaped(part));
-            line += LINE;
-        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! A graph as text for a terminal.
 
 use super::layout::layout;
-use super::markup::{lines, visible};
+use super::lines;
 use super::svg::{letters, ports};
-use super::{END, Graph, START};
+use crate::graph::{END, Graph, START, visible};
 
 /// The characters of lines, by where they lead: up 1, right 2, down 4, left 8.
 const LINES: [char; 16] = [' ', '╵', '╶', '└', '╷', '│', '┌', '├', '╴', '┘', '─', '┴', '┐', '┤', '┬', '┼'];
