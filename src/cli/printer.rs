@@ -181,8 +181,12 @@ impl<C> Printer<'_, C> {
                 };
                 self.say(NOTE, "reloading", &changed);
             }
-            Event::Kept { reason } => {
+            Event::Kept { reason, last_lines, hint } => {
                 self.say(WARNING, "warning", &format!("keeping the running server: {reason}"));
+                self.quote(last_lines);
+                if let Some(hint) = hint {
+                    self.say(NOTE, "hint", hint);
+                }
             }
             Event::Crashed(crash) => self.crashed(crash),
             // The failure itself is an error, or a note if a change may fix it.

@@ -3,12 +3,16 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use super::address::Address;
 use super::environment::changed_at;
 use super::server::{self, Runtime};
 use super::session::{Options, Session};
-use crate::child::{Child, Status};
+use super::story;
+use crate::child::{Child, Next, Status};
 use crate::compiler::back::plan::Variant;
 
 /// Available memory below which there is no standby, in KiB.
@@ -16,6 +20,9 @@ const LEAST_MEMORY: u64 = 2 << 20;
 
 /// The line that lets a standby serve.
 const SERVE: &str = "serve\n";
+
+/// The line that lets a standby of the Python server try whether the project loads.
+const TRY: &str = "try\n";
 
 /// The exit code of a standby that cannot serve, as `server/standby.mjs` has it.
 const UNUSABLE: i32 = 75;
@@ -62,6 +69,30 @@ pub(super) async fn serve(standby: Option<Standby>) -> Option<Child> {
     }
     process.send(SERVE).await.ok()?;
     Some(process)
+}
+
+/// Tries in a copy of a standby whether the project loads as it is now; the lines of a failure, if it fails. A standby that
+/// does not tell within `limit` is given up: the restart shows what is wrong.
+pub(super) async fn failure(standby: &mut Option<Standby>, limit: Duration) -> Option<Vec<String>> {
+    let Standby { process, .. } = standby.as_mut()?;
+    let mut lines = Vec::new();
+    let tried = async {
+        process.send(TRY).await.ok()?;
+        while let Ok(Next::Lines(new)) = process.next().await {
+            for line in new {
+                if let Some(loads) = story::loads(&line) {
+                    return Some(loads);
+                }
+                lines.push(line);
+            }
+        }
+        None
+    };
+    let loads = timeout(limit, tried).await.ok().flatten();
+    if loads.is_none() {
+        *standby = None;
+    }
+    (loads == Some(false)).then_some(lines)
 }
 
 /// Whether a process that ended with `status` before it was ready was killed, or could not serve: a new process may do

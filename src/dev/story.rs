@@ -11,7 +11,16 @@ pub(super) fn read(line: &str) -> Option<Event> {
     Some(match told {
         Told::Run(run) => Event::Run(run),
         Told::Request(request) => Event::Request(request),
+        Told::Tried { .. } => return None,
     })
+}
+
+/// Whether the project loads, if a line tells that of a standby that has tried.
+pub(super) fn loads(line: &str) -> Option<bool> {
+    match serde_json::from_str(line.strip_prefix(MARK)?).ok()? {
+        Told::Tried { loads } => Some(loads),
+        _ => None,
+    }
 }
 
 #[derive(serde::Deserialize)]
@@ -19,6 +28,7 @@ pub(super) fn read(line: &str) -> Option<Event> {
 enum Told {
     Run(crate::live::Run),
     Request(crate::live::Request),
+    Tried { loads: bool },
 }
 
 #[cfg(test)]

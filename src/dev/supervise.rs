@@ -23,6 +23,7 @@ use super::story;
 use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
 use crate::child::{self, Child, Next, Status};
+use crate::compiler::back::plan::Variant;
 use crate::live::{Crash, Event, Happening, Sources, Stop};
 use crate::probe::Probe;
 use crate::watch::Changes;
@@ -75,6 +76,8 @@ struct Supervisor<'a> {
     standby: Option<Standby>,
     /// Whether the server was the standby.
     was_standby: bool,
+    /// Whether the server ended because of a package that is not installed.
+    lacks_package: bool,
     sources: Sources,
     was_ready: bool,
 }
@@ -106,6 +109,7 @@ impl<'a> Supervisor<'a> {
             server: None,
             standby: None,
             was_standby: false,
+            lacks_package: false,
             sources,
             was_ready: false,
         })
@@ -226,20 +230,17 @@ impl<'a> Supervisor<'a> {
     /// Prepares a restart for a change while the old server runs; returns none if the change breaks the project.
     async fn accept(&mut self, changes: Changes, runtime: &Runtime) -> Result<Option<Runtime>, Error> {
         let mut runtime = runtime.clone();
-        // If the server did not start, packages may have disappeared.
-        let mut must_provide = self.server.is_none();
+        // Also checks the source.
+        let Some(session) = self.hooks.replan() else {
+            self.hooks.event(&Event::kept("the project has errors".to_owned()));
+            return Ok(None);
+        };
         let mut before = None;
         if changes.decide_start {
-            let Some(session) = self.hooks.replan() else {
-                let reason = "the configuration has errors".to_owned();
-                self.hooks.event(&Event::Kept { reason });
-                return Ok(None);
-            };
             before = Some(std::mem::replace(&mut self.session, session));
             self.watch()?;
-            must_provide = true;
         }
-        if must_provide {
+        if changes.decide_start || std::mem::take(&mut self.lacks_package) {
             self.standby = None;
             runtime = match self.provide().await {
                 Ok(runtime) => runtime,
@@ -247,13 +248,40 @@ impl<'a> Supervisor<'a> {
                     if let Some(before) = before {
                         self.session = before;
                     }
-                    self.hooks.event(&Event::Kept { reason: error.to_string() });
+                    self.hooks.event(&Event::kept(error.to_string()));
                     return Ok(None);
                 }
             };
         }
+        if let Some(lines) = self.failure().await {
+            self.hooks.event(&self.explained(&lines));
+            return Ok(None);
+        }
         self.hooks.event(&Event::Reloading { changed: changes.paths });
         Ok(Some(runtime))
+    }
+
+    /// The lines of a failure to load the project, if the standby finds one.
+    async fn failure(&mut self) -> Option<Vec<String>> {
+        if self.session.plan.server.variant != Variant::Python {
+            return None;
+        }
+        standby::failure(&mut self.standby, self.options.start_timeout).await
+    }
+
+    /// Why a change is not taken over, by the lines that its code printed when it was loaded.
+    fn explained(&self, lines: &[String]) -> Event {
+        let lines: Vec<String> = lines.iter().map(|line| plain(line)).collect();
+        let (reason, last_lines) = match traceback::cause(&lines, &self.session.directory) {
+            Some(cause) => (cause.text, cause.lines),
+            None => {
+                let exception = traceback::last_exception(&lines);
+                let reason = exception.unwrap_or_else(|| "the graphs cannot be loaded".to_owned());
+                (reason, lines[lines.len().saturating_sub(LAST_LINES)..].to_vec())
+            }
+        };
+        let hint = missing::hint(&reason, &self.session);
+        Event::Kept { reason, last_lines, hint }
     }
 
     /// Shows a line of the server.
@@ -283,11 +311,11 @@ impl<'a> Supervisor<'a> {
     fn ended(&mut self, status: Status) -> Result<(), Error> {
         let Some(server) = self.server.take() else { return Ok(()) };
         let was_starting = self.sources.probe.take().is_some();
-        if was_starting {
-            // Packages may have disappeared.
+        let all: Vec<String> = server.last_lines().iter().map(|line| plain(line)).collect();
+        self.lacks_package = was_starting && all.iter().any(|line| missing::is_package(line));
+        if self.lacks_package {
             Environment::forget_all(&self.session.directory);
         }
-        let all: Vec<String> = server.last_lines().iter().map(|line| plain(line)).collect();
         // Once it runs, a traceback may be that of a failed run, which does not end the server.
         let cause = if was_starting { traceback::cause(&all, &self.session.directory) } else { None };
         let last = || all[all.len().saturating_sub(LAST_LINES)..].to_vec();

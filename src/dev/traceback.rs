@@ -30,7 +30,11 @@ fn python(lines: &[String], directory: &Path) -> Option<Cause> {
     let behind = lines[at..].iter().position(|line| exception(line).is_some());
     let what = behind.and_then(|behind| exception(&lines[at + behind]));
     let text = what.map_or_else(|| place.clone(), |what| format!("{place}: {what}"));
-    Some(Cause { text, lines: lines[at..=at + behind.unwrap_or(0)].to_vec() })
+    // Not the frames of packages below it.
+    let frame = lines[at + 1..].iter().take(behind.unwrap_or(0).saturating_sub(1));
+    let frame = frame.take_while(|line| !line.trim_start().starts_with("File \""));
+    let last = behind.filter(|behind| *behind > 0).map(|behind| &lines[at + behind]);
+    Some(Cause { text, lines: [&lines[at]].into_iter().chain(frame).chain(last).cloned().collect() })
 }
 
 /// The error comes first, then the innermost place.

@@ -55,6 +55,12 @@ pub enum Event {
     Kept {
         /// The reason.
         reason: String,
+        /// The lines about it that the project's code printed, if it was loaded.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        last_lines: Vec<String>,
+        /// How to fix it, if known, as an imperative.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
     },
     /// The server's process exited by itself.
     Crashed(Crash),
@@ -257,6 +263,13 @@ pub enum Change {
     Stopped,
     /// Already running as defined.
     Unchanged,
+}
+
+impl Event {
+    /// A change breaks the project before any of its code runs.
+    pub fn kept(reason: String) -> Self {
+        Self::Kept { reason, last_lines: Vec::new(), hint: None }
+    }
 }
 
 /// How the server's process exited by itself.

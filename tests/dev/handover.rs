@@ -75,16 +75,6 @@ fn requests_wait_while_the_server_restarts() {
     }
     client.assert_nothing_lost(&dev);
 
-    // Nobody waits for a server that has failed.
-    let url = format!("{}/ok", dev.url());
-    project.edit(GRAPH, "def greet(", "def greet((");
-    dev.until("crashed");
-    let failed = thread::spawn(move || call("GET", &url, Value::Null)).join();
-    assert!(failed.is_err(), "{failed:?}");
-    project.edit(GRAPH, "def greet((", "def greet(");
-    dev.until("ready");
-    assert_eq!(dev.run(json!({}))["greeting"], "Four, world!");
-
     // Ctrl-C in the midst of a restart.
     let thread = dev.call("POST", "/threads", json!({}))["thread_id"].as_str().unwrap().to_owned();
     dev.within(Duration::ZERO);
@@ -95,6 +85,22 @@ fn requests_wait_while_the_server_restarts() {
     let dev = project.ready(&[]);
     assert_eq!(dev.run(json!({}))["greeting"], "Five, world!");
     assert_eq!(dev.call("GET", &format!("/threads/{thread}"), Value::Null)["thread_id"], thread);
+    dev.stop("INT");
+}
+
+#[test]
+fn nobody_waits_for_a_server_that_has_failed() {
+    let project = Project::of("hello");
+    // A standby would have kept the server.
+    let mut dev = project.ready(&["--no-standby"]);
+    let url = format!("{}/ok", dev.url());
+    project.edit(GRAPH, "def greet(", "raise ValueError\ndef greet(");
+    dev.until("crashed");
+    let failed = thread::spawn(move || call("GET", &url, Value::Null)).join();
+    assert!(failed.is_err(), "{failed:?}");
+    project.edit(GRAPH, "raise ValueError\ndef greet(", "def greet(");
+    dev.until("ready");
+    assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
     dev.stop("INT");
 }
 

@@ -260,13 +260,13 @@ fn lines_of_a_chat_are_runs_of_a_thread(project: &Project) {
     assert_eq!(code, 1, "{err}");
     assert!(out.ends_with("you said yes\n"), "{out}");
     assert_eq!(err.matches("interrupted: buy?").count(), 1, "{err}");
-    assert!(err.contains("error: the graph failed: ValueError: broken"), "{err}");
+    assert!(err.contains("error: the graph failed: decide: ValueError: broken"), "{err}");
 
     // On a terminal, an error of the graph ends nothing.
     let mut terminal = Terminal::start(command(project, &["approve", "--chat", "--color", "never"]));
     terminal.expect("> ");
     terminal.answer("break");
-    terminal.expect("error: the graph failed: ValueError: broken");
+    terminal.expect("error: the graph failed: decide: ValueError: broken");
     terminal.answer("buy");
     terminal.expect("interrupted: buy?\r\nhint: the next line is the answer\r\n> ");
     terminal.answer("no");

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::handover::Client;
 use super::{Dev, Project};
 
 const GRAPH: &str = "src/hello/graph.py";
@@ -34,13 +35,39 @@ fn an_edit_goes_live_and_a_mistake_is_told_and_mended() {
     assert_eq!(greeting(&dev), "Bonjour, world!");
     assert!(is_quiet(&mut dev), "one burst is one reload");
 
+    dev.stop("INT");
+}
+
+/// One that the checks find, and those that only loading finds.
+#[test]
+fn a_mistake_leaves_the_running_server() {
+    let project = Project::of("hello");
+    let mut dev = project.ready(&["--host", "localhost"]);
+    let before = dev.seen.len();
+    let client = Client::start(&dev);
     project.edit(GRAPH, "def greet(", "def greet((");
-    let crashed = dev.until("crashed");
-    assert!(crashed["cause"].as_str().unwrap().starts_with(&format!("{GRAPH}:15")), "{crashed:#}");
+    assert_eq!(dev.until("kept")["reason"], "the project has errors");
+    dev.hear("src/hello/graph.py:15");
+    for (line, reason) in [
+        ("__import__('os').environ['SHOP_KEY']", "KeyError: 'SHOP_KEY'"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+    ] {
+        let broken = project.read(GRAPH).replace("def greet((", "def greet(") + line + "\n";
+        project.write(GRAPH, &broken);
+        let kept = dev.until("kept");
+        let place = format!("{GRAPH}:{}", broken.lines().count());
+        assert_eq!(kept["reason"], format!("{place}: {reason}"), "{kept:#}");
+        assert!(kept["last_lines"].as_array().unwrap().len() < 5, "{kept:#}");
+        let hint = reason.starts_with("KeyError").then_some("add SHOP_KEY to .env");
+        assert_eq!(kept["hint"].as_str(), hint, "{kept:#}");
+        assert_eq!(greeting(&dev), "Hello, world!");
+        project.write(GRAPH, broken.replace(&format!("{line}\n"), "").replace("def greet(", "def greet(("));
+        assert_eq!(dev.until("kept")["reason"], "the project has errors");
+    }
     project.edit(GRAPH, "def greet((", "def greet(");
-    dev.until("reloading");
     dev.until("ready");
-    assert_eq!(greeting(&dev), "Bonjour, world!");
+    client.assert_nothing_lost(&dev);
+    assert!(dev.seen[before..].iter().all(|event| event["event"] != "provisioning"), "{:#?}", dev.seen);
     dev.stop("INT");
 }
 

@@ -8,7 +8,7 @@ import asyncio
 import gc
 import socket
 import time
-from importlib.machinery import PathFinder, SourceFileLoader
+from importlib.machinery import SourceFileLoader
 
 options = json.loads(sys.argv.pop())
 # Loading makes objects that stay: looking for garbage among them again and again is a tenth of the start.
@@ -54,18 +54,9 @@ sockets = [socket.socket(fileno=descriptor) for descriptor in options["sockets"]
 for inherited in sockets:
     # Processes of the project may outlive this one.
     inherited.set_inheritable(False)
-sys.path.extend(options["path"])
+use_paths(options)
 
 
-class WorkingDirectory:
-    # As in an image, where the server finds modules in its working directory. A place in sys.path would hide editable
-    # packages, whose finders come later.
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        return PathFinder.find_spec(name, [os.getcwd()]) if path is None else None
-
-
-sys.meta_path.append(WorkingDirectory)
 if options["node_guard"]:
     os.environ["NODE_OPTIONS"] = os.environ.get("NODE_OPTIONS", "") + " --import=" + options["node_guard"]
 if options["debugger"]:

@@ -3,7 +3,9 @@
 import contextlib
 import os
 import sys
+import traceback
 from importlib import import_module, invalidate_caches
+from importlib.machinery import PathFinder
 from types import ModuleType
 
 # Packages that are left out one after the other. If more read the project, a standby imports nothing.
@@ -92,6 +94,51 @@ def in_the_background():
             os.sched_setscheduler(0, policy, os.sched_param(0))
 
 
+class WorkingDirectory:
+    # As in an image, where the server finds modules in its working directory. A place in sys.path would hide editable
+    # packages, whose finders come later.
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return PathFinder.find_spec(name, [os.getcwd()]) if path is None else None
+
+
+def use_paths(options):
+    """Lets Python find the modules of the project."""
+    sys.path.extend(options["path"])
+    sys.meta_path.append(WorkingDirectory)
+
+
+def load(options):
+    """Loads the graphs, the app and the authentication of the project as the server does."""
+    invalidate_caches()
+    use_paths(options)
+    import_module(options["server"]["app"].partition(":")[0])
+    asyncio.run(import_module("langgraph_api.graph").collect_graphs_from_env())
+
+
+def try_to_load(options):
+    """Loads the project in a copy of this process, so that nothing of it stays here, and tells dev whether it loads."""
+    loads = True
+    if hasattr(os, "fork"):
+        sys.stdout.flush()
+        child = os.fork()
+        if not child:
+            # What it prints comes before what is told of it.
+            os.dup2(sys.stdout.fileno(), sys.stderr.fileno())
+            code = 1
+            try:
+                load(options)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        loads = status == 0
+    print(options["tells"] + json.dumps({"event": "tried", "loads": loads}), flush=True)
+
+
 def stand_by(options, project):
     """Imports the modules that the last server has recorded, and returns when it is time to serve."""
     standby, environment = options["standby"], dict(os.environ)
@@ -103,7 +150,9 @@ def stand_by(options, project):
         # What is half imported cannot be undone: begins again without this package.
         standby["without"].append(stopped_at.partition(".")[0])
         os.execve(sys.executable, [*sys.orig_argv[:-1], json.dumps(options)], environment)
-    if not sys.stdin.readline():
+    while (line := sys.stdin.readline()) == "try\n":
+        try_to_load(options)
+    if not line:
         sys.exit()
     os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
     invalidate_caches()

@@ -16,6 +16,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use crate::front::config::Variant;
+use crate::manifests::dockerignore::is_of_every_project;
 use crate::server::files::{self, SUFFIX};
 use crate::server::local::JavascriptServer;
 use crate::server::product::Product;
@@ -106,7 +107,8 @@ pub struct Context {
     pub project: String,
     /// Directories and files of the root that the build needs; `.` for all of it.
     pub include: Vec<String>,
-    /// The lines of the .dockerignore that selects them.
+    /// The lines of the .dockerignore that selects them; written without those of every project.
+    #[serde(serialize_with = "of_the_project", skip_serializing_if = "are_of_every_project")]
     pub ignore: Vec<String>,
     /// The .dockerignore files that these lines come from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -115,6 +117,14 @@ pub struct Context {
     /// .dockerignore for other programs leaves them out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
+}
+
+fn of_the_project<S: Serializer>(lines: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(lines.iter().filter(|line| !is_of_every_project(line)))
+}
+
+fn are_of_every_project(lines: &[String]) -> bool {
+    lines.iter().all(|line| is_of_every_project(line))
 }
 
 /// The user's `env`, without values: they are read when the server starts.

@@ -11,6 +11,33 @@ mod pattern;
 pub use credentials::{CREDENTIALS, is_credential, naming_credentials, secret_exception};
 use pattern::{Pattern, SPECIAL_IN_EXPRESSION, clean};
 
+/// Ignored unless a .dockerignore of the project includes it again.
+pub const DEFAULT_IGNORE: &[&str] = &[
+    "**/.hg",
+    "**/.svn",
+    "**/.venv",
+    "**/venv",
+    "**/node_modules",
+    "**/__pycache__",
+    "**/*.pyc",
+    "**/*.egg-info",
+    "**/.mypy_cache",
+    "**/.pytest_cache",
+    "**/.ruff_cache",
+    "**/.tox",
+    "**/.nox",
+    "**/.cache",
+    "**/.DS_Store",
+];
+
+/// Always ignored: the state and the environments of `dev`, and locks of images, which say nothing that an image needs.
+pub const ALWAYS_IGNORED: &[&str] = &["**/.langgraph_api", "**/.agentcli", "**/agent.lock"];
+
+/// Whether a line is one of every build context, and says nothing of a project.
+pub fn is_of_every_project(line: &str) -> bool {
+    [DEFAULT_IGNORE, CREDENTIALS, ALWAYS_IGNORED].iter().any(|lines| lines.contains(&line))
+}
+
 /// The most patterns of ignore files together: each is compared with each path.
 const MAX_PATTERNS: usize = 10_000;
 

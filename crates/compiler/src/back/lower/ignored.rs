@@ -5,32 +5,12 @@ use crate::back::plan::Variant;
 use crate::back::resolve::Resolved;
 use crate::files::Files;
 use crate::front::config::{Config, EnvConfig};
-use crate::manifests::dockerignore::{CREDENTIALS, Ignore, escaped, is_credential, naming_credentials};
+use crate::manifests::dockerignore::{
+    ALWAYS_IGNORED, CREDENTIALS, DEFAULT_IGNORE, Ignore, escaped, is_credential, naming_credentials,
+};
 use crate::options::Options;
 use crate::paths;
 use crate::tree::Tree;
-
-/// Ignored unless a .dockerignore of the project includes it again.
-const DEFAULT_IGNORE: &[&str] = &[
-    "**/.hg",
-    "**/.svn",
-    "**/.venv",
-    "**/venv",
-    "**/node_modules",
-    "**/__pycache__",
-    "**/*.pyc",
-    "**/*.egg-info",
-    "**/.mypy_cache",
-    "**/.pytest_cache",
-    "**/.ruff_cache",
-    "**/.tox",
-    "**/.nox",
-    "**/.cache",
-    "**/.DS_Store",
-];
-
-/// Always ignored: the state and the environments of `dev`, and locks of images, which say nothing that an image needs.
-const ALWAYS_IGNORED: &[&str] = &["**/.langgraph_api", "**/.agentcli", "**/agent.lock"];
 
 /// The files that the build context leaves out.
 pub(super) struct Ignored {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::json;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::layout::{Layout, Line, layout};
 use super::{lines, style};
@@ -194,7 +195,7 @@ fn size(lines: &[String]) -> (f64, f64) {
 
 /// Number of columns of a text. Letters of East Asia take two.
 pub(super) fn letters(text: &str) -> usize {
-    text.chars().map(|c| if c >= '\u{1100}' && c != '…' { 2 } else { 1 }).sum()
+    text.width()
 }
 
 fn escaped(text: &str) -> String {
