@@ -4,6 +4,7 @@
 //! before is not certain.
 
 pub(super) mod builder;
+mod bind;
 mod eval;
 
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::rc::Rc;
 
 use super::Place;
 use super::code::{self, Argument, Block, Expr, Kind, Span, Step, Stmt};
-use super::value::{Arguments, Closure, Text, Value};
+use super::value::{Arguments, Closure, Text, Value, appended, index};
 use crate::manifests::symbols::Language;
 use builder::Draft;
 
@@ -192,53 +193,6 @@ impl<'a> Interpreter<'a> {
         self.budget > 0
     }
 
-    fn bind(&mut self, target: &Expr, value: Value, scope: usize) {
-        match &target.kind {
-            Kind::Name(name) => {
-                let Scope { names, level, .. } = &mut self.scopes[scope];
-                let old = names.remove(name).filter(|_| self.level > *level);
-                names.insert(name.clone(), Value::either(old.into_iter().chain([value]).collect()));
-            }
-            Kind::List(targets) => {
-                let items = value.items().filter(|items| items.len() == targets.len());
-                let items = items.unwrap_or_else(|| vec![Value::Unknown; targets.len()]);
-                for (target, item) in targets.iter().zip(items) {
-                    self.bind(target, item, scope);
-                }
-            }
-            Kind::Map(targets) => {
-                for (key, target) in targets {
-                    let item = match key.as_ref().map(|key| &key.kind) {
-                        Some(Kind::Text(key)) => self.member(&value, key),
-                        _ => Value::Unknown,
-                    };
-                    self.bind(target, item, scope);
-                }
-            }
-            Kind::Chain(base, steps) => self.bind_part(base, steps, value, scope),
-            _ => {}
-        }
-    }
-
-    /// `object.name = value` and `map[key] = value`
-    fn bind_part(&mut self, base: &Expr, steps: &[Step], value: Value, scope: usize) {
-        let Some((last, steps)) = steps.split_last() else { return };
-        let owner = self.eval(base, scope);
-        let owner = self.chain(owner, base, steps, scope);
-        match (last, owner, &base.kind) {
-            (Step::Member(name), Value::Object(at) | Value::Class(at), _) => {
-                self.scopes[at].names.insert(name.clone(), value);
-            }
-            (Step::Index(keys), Value::Map(map), Kind::Name(name)) if steps.is_empty() => {
-                let key = keys.first().map_or(Value::Unknown, |key| self.eval(key, scope));
-                let key = if self.level > self.scopes[scope].level { Value::Unknown } else { key };
-                let map = map.iter().cloned().chain([(key, value)]).collect();
-                self.scopes[scope].names.insert(name.clone(), Value::Map(Rc::new(map)));
-            }
-            _ => {}
-        }
-    }
-
     pub(super) fn place(&self, span: &Span, scope: usize) -> Place {
         Place { file: self.scopes[scope].file.clone(), span: span.clone() }
     }
@@ -404,49 +358,5 @@ impl<'a> Interpreter<'a> {
         self.run(&function.body, inner, &mut returned);
         self.depth -= 1;
         returned
-    }
-}
-
-impl Value {
-    /// The items of a list, or the keys of a map, if all are known.
-    pub(super) fn items(&self) -> Option<Vec<Self>> {
-        match self {
-            Self::List(items) => Some(items.to_vec()),
-            Self::Map(items) => Some(items.iter().map(|(key, _)| key.clone()).collect()),
-            _ => None,
-        }
-    }
-}
-
-/// The list after a call of its method `name`, if that changes it.
-fn appended(items: &Rc<Vec<Value>>, name: &str, arguments: &Arguments) -> Option<Value> {
-    let first = arguments.positional.first()?;
-    let more = match name {
-        "append" | "push" => vec![first.clone()],
-        "extend" => first.items().unwrap_or_else(|| vec![Value::Unknown]),
-        _ => return None,
-    };
-    Some(Value::List(Rc::new(items.iter().cloned().chain(more).collect())))
-}
-
-/// `value[keys]`, also of types.
-fn index(value: &Value, mut keys: Vec<Value>) -> Value {
-    match value {
-        Value::Library(name) => match &**name {
-            "Literal" => Value::Literal(Rc::new(keys)),
-            "Command" => match keys.into_iter().next() {
-                Some(Value::Literal(names)) => Value::Command(names),
-                _ => Value::Plain,
-            },
-            "Union" => Value::either(keys),
-            "Annotated" | "Awaitable" | "Optional" if !keys.is_empty() => keys.remove(0),
-            _ => Value::Plain,
-        },
-        Value::Map(_) => {
-            let key = keys.first().and_then(Value::text);
-            key.and_then(|key| value.entry(&key.text)).cloned().unwrap_or(Value::Unknown)
-        }
-        Value::Plain => Value::Plain,
-        _ => Value::Unknown,
     }
 }

@@ -154,3 +154,47 @@ impl Arguments {
         self.positional.iter().chain(self.named.iter().map(|(_, value)| value))
     }
 }
+
+impl Value {
+    /// The items of a list, or the keys of a map, if all are known.
+    pub(super) fn items(&self) -> Option<Vec<Self>> {
+        match self {
+            Self::List(items) => Some(items.to_vec()),
+            Self::Map(items) => Some(items.iter().map(|(key, _)| key.clone()).collect()),
+            _ => None,
+        }
+    }
+}
+
+/// The list after a call of its method `name`, if that changes it.
+pub(super) fn appended(items: &Rc<Vec<Value>>, name: &str, arguments: &Arguments) -> Option<Value> {
+    let first = arguments.positional.first()?;
+    let more = match name {
+        "append" | "push" => vec![first.clone()],
+        "extend" => first.items().unwrap_or_else(|| vec![Value::Unknown]),
+        _ => return None,
+    };
+    Some(Value::List(Rc::new(items.iter().cloned().chain(more).collect())))
+}
+
+/// `value[keys]`, also of types.
+pub(super) fn index(value: &Value, mut keys: Vec<Value>) -> Value {
+    match value {
+        Value::Library(name) => match &**name {
+            "Literal" => Value::Literal(Rc::new(keys)),
+            "Command" => match keys.into_iter().next() {
+                Some(Value::Literal(names)) => Value::Command(names),
+                _ => Value::Plain,
+            },
+            "Union" => Value::either(keys),
+            "Annotated" | "Awaitable" | "Optional" if !keys.is_empty() => keys.remove(0),
+            _ => Value::Plain,
+        },
+        Value::Map(_) => {
+            let key = keys.first().and_then(Value::text);
+            key.and_then(|key| value.entry(&key.text)).cloned().unwrap_or(Value::Unknown)
+        }
+        Value::Plain => Value::Plain,
+        _ => Value::Unknown,
+    }
+}
