@@ -2,8 +2,6 @@
 
 mod answers;
 #[cfg(feature = "system-tests")]
-mod archives;
-#[cfg(feature = "system-tests")]
 mod codehost;
 mod deployments;
 mod description;
