@@ -85,6 +85,9 @@ fn class(rest: &mut &str, translated: &mut String) -> Result<(), String> {
         if rest.starts_with('-') && !rest.starts_with("-]") {
             *rest = &rest[1..];
             let high = member(rest)?;
+            if low == SPACES || high == SPACES {
+                return Err("`\\s` is not an end of a range".to_owned());
+            }
             translated.push('-');
             translated.push_str(&high);
         }
