@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -232,4 +233,88 @@ fn the_service_contacts_only_the_engine_and_this_machine() {
     assert!(contacts.contains(socket), "{contacts:?}");
     let is_here = |contact: &String| contact == socket || contact.starts_with("127.0.0.1:");
     assert!(contacts.iter().all(is_here), "{contacts:?}");
+}
+
+/// The programs that were started, by the report at `log` of the process `id`, without that process itself.
+fn started(log: &Path, id: u32) -> Vec<String> {
+    until(
+        || fs::read_to_string(log).unwrap_or_default().contains(&format!("{id} +++ exited")),
+        || "the report is not complete".to_owned(),
+    );
+    let text = fs::read_to_string(log).unwrap();
+    let is_started = |line: &&str| line.contains("execve(\"") && line.ends_with(" = 0");
+    let all = text.lines().filter(is_started).skip(1);
+    all.filter_map(|line| Some(line.split_once("execve(\"")?.1.split('"').next()?.to_owned())).collect()
+}
+
+/// What a hostile project brings in the place of programs and modules runs in no command that promises it. The page on security
+/// has the list.
+#[test]
+fn hostile_projects_start_only_the_processes_that_are_documented() {
+    let (engine, service) = (hosts().remove(0), Host::start(|_| {}));
+    let home = TempDir::new().unwrap();
+    let mark = home.path().join("mark");
+    let shell = format!("sh -c 'touch {}'", mark.display());
+    let script = format!("#!/bin/sh\ntouch {}\n", mark.display());
+    let module = format!("open({:?}, 'w')\n", mark.display().to_string());
+    let config = format!(
+        "[core]\n\tfsmonitor = {shell}\n\tpager = {shell}\n\thooksPath = .hooks\n\tsshCommand = {shell}\n[filter \"x\"]\n\t\
+         process = {shell}\n\tclean = {shell}\n[remote \"origin\"]\n\turl = ext::{shell}\n"
+    );
+    let mut project = TestEnv::project()
+        .file(".git/HEAD", "ref: refs/heads/main\n")
+        .file(".git/refs/x", "")
+        .file(".git/objects/x", "")
+        .file(".git/config", config)
+        .file(".gitattributes", "* filter=x diff=x\n")
+        .file(".env", format!("AGENT_HOST_URL={}\nAGENT_HOST_API_KEY=other\n", service.url()))
+        .file(".npmrc", "script-shell=./git\n")
+        .file("package.json", r#"{"scripts": {"preinstall": "./git"}}"#);
+    for name in ["pip.py", "venv.py", "uv.py", "platform.py", "sitecustomize.py", "usercustomize.py"] {
+        project = project.file(name, &module);
+    }
+    for name in
+        ["git", "docker", "uv", "python3", "node", "npm", ".hooks/post-index-change", "node_modules/.bin/npm"]
+    {
+        project = project.file(name, &script);
+        fs::set_permissions(project.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let image = format!("agentcli-started-{}", std::process::id());
+    let at_home = home.path().to_str().unwrap();
+    let variables = [("DOCKER_HOST", &*engine), ("HOME", at_home), ("XDG_CACHE_HOME", at_home)];
+    // `/proc/self/exe` is the guard of a child; `docker` starts its plugin, and uv asks interpreters for their versions.
+    let asked = ["exe", "docker", "python", "uv", "pip", "node", "npm", "pnpm", "yarn", "bun", "cloudflared"];
+    let account = format!("--host-url {} --api-key {KEY}", service.url());
+    for (arguments, expected) in [
+        ("validate".to_owned(), &[][..]),
+        ("validate --diff".to_owned(), &[]),
+        ("plan".to_owned(), &[]),
+        (format!("build --no-pull --tag {image}"), &[]),
+        (format!("deploy --dry-run --name app {account}"), &[]),
+        (format!("deploy --dry-run --remote --name app {account}"), &[]),
+        ("doctor".to_owned(), &asked),
+    ] {
+        let logs = TempDir::new().unwrap();
+        let log = logs.path().join("trace");
+        let trace = ["-D", "-f", "-e", "trace=execve", "-o", log.to_str().unwrap(), program()];
+        let mut command = Command::new("strace");
+        command.args(trace).args(arguments.split(' ')).current_dir(project.path("")).envs(variables);
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let id = child.id();
+        let output = child.wait_with_output().unwrap();
+        let programs = started(&log, id);
+        let name = |path: &String| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let is_known = |path: &&String| {
+            expected.iter().any(|known| name(path).starts_with(known))
+                && !Path::new(path).starts_with(project.path(""))
+        };
+        let others: Vec<_> = programs.iter().filter(|path| !is_known(path)).collect();
+        assert!(others.is_empty(), "{arguments}: {others:?}: {output:?}");
+        assert!(!mark.exists(), "{arguments}: {programs:?}");
+        assert!(arguments != "doctor" || !programs.is_empty(), "{output:?}");
+        let is_done = output.status.success() || arguments == "doctor";
+        assert!(is_done, "{arguments}: {output:?}");
+    }
+    docker(&engine, &["rmi", "-f", &image]);
 }

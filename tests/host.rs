@@ -2,6 +2,8 @@
 
 mod answers;
 #[cfg(feature = "system-tests")]
+mod archives;
+#[cfg(feature = "system-tests")]
 mod codehost;
 mod deployments;
 mod description;

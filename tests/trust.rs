@@ -14,7 +14,7 @@ use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::{Options, analyze};
 
 use agentcli::engine::BuildRequest;
-use agentcli::project::{Boundary, Project};
+use agentcli::project::{self, Boundary, Project};
 
 use crate::harness::{TestEnv, VALID};
 
@@ -182,6 +182,8 @@ fn no_dockerignore_puts_credentials_into_an_image_without_their_names() {
         Some("!**/.e*\n!**/*v\n!.[n]pmrc\n!?netrc\n"),
         // What is named is excluded again.
         Some("!.env\n.env\n"),
+        // What only begins like a name.
+        Some("!x.pem/../**\n![x.pem/]*\n!\\.env\n!sub/[.]env\n"),
     ] {
         let mut env = TestEnv::project().file("agent.json", VALID).file("sub/kept.txt", "kept");
         for path in CREDENTIALS {
@@ -277,6 +279,43 @@ fn copies_of_a_configuration_with_values_are_told() {
     {
         let output = TestEnv::project().file(name, text).run("plan --json");
         assert!(!output.out.contains("is copied into the image"), "{name}: {}", output.out);
+    }
+}
+
+/// What `up` writes for docker compose, where the project has links in its place.
+#[test]
+fn nothing_of_up_is_written_through_a_link() {
+    for (link, target) in [
+        (".agentcli", "../victim"),
+        (".agentcli", "../victim/none"),
+        (".agentcli/compose.yaml", "../../victim/.env"),
+        (".agentcli/compose.yaml", "../../victim/none"),
+        (".agentcli/compose.yaml", "linked"),
+        (".agentcli/.gitignore", "../../victim/none"),
+    ] {
+        let env = TestEnv::empty()
+            .file("project/agent.json", VALID)
+            .file("project/agent.py", "graph = object()\n")
+            .file("project/compose.yaml", "services: {}\n")
+            .file("victim/.env", SECRET);
+        if link.contains('/') {
+            fs::create_dir(env.path("project/.agentcli")).unwrap();
+            symlink("../../victim/.env", env.path("project/.agentcli/linked")).unwrap();
+        }
+        symlink(target, env.path("project").join(link)).unwrap();
+        let path = env.path("project/.agentcli");
+        let written = project::hidden_directory(&path);
+        let written = written.map(|()| project::write_hidden(&path.join("compose.yaml"), b"services: {}\n"));
+        assert_eq!(written.is_err(), link == ".agentcli", "{link} {target}: {written:?}");
+        if let Ok(written) = written {
+            written.unwrap();
+            let file = path.join("compose.yaml");
+            assert!(!file.is_symlink() && fs::read_to_string(file).unwrap() == "services: {}\n");
+        }
+        let names: Vec<_> =
+            fs::read_dir(env.path("victim")).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(names, [".env"], "{link} {target}");
+        assert_eq!(fs::read_to_string(env.path("victim/.env")).unwrap(), SECRET, "{link} {target}");
     }
 }
 

@@ -497,11 +497,13 @@ mod tests {
             "codehost.example",
             "\u{ff0f}",
         ];
+        let is_long = std::env::var_os("AGENTCLI_TEST_LONG").is_some();
         let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
         let mut random = fastrand::Rng::with_seed(number("PROPTEST_RNG_SEED").unwrap_or(61));
         let (proxy, lines) = proxy();
         let home = tempfile::tempdir().unwrap();
-        let (count, mut asked) = (number("AGENTCLI_TEST_MUTATIONS").unwrap_or(400), 0);
+        let (count, mut asked) =
+            (number("AGENTCLI_TEST_MUTATIONS").unwrap_or(if is_long { 4000 } else { 400 }), 0);
         for at in 0..count {
             let seeds =
                 ["http://codehost.example/acme/agent", "http://127.0.0.1:8080/a.git", "http://[::1]:1/a/b/"];

@@ -571,8 +571,9 @@ fn listing(root: &Path) -> BTreeMap<PathBuf, String> {
 fn accepted_archives_are_the_same_for_gnu_tar() {
     let version = Command::new("tar").arg("--version").output().map(|it| it.stdout).unwrap_or_default();
     assert!(version.starts_with(b"tar (GNU tar)"), "GNU tar is needed");
+    let is_long = std::env::var_os("AGENTCLI_TEST_LONG").is_some();
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let count = number("AGENTCLI_TEST_MUTATIONS").unwrap_or(400);
+    let count = number("AGENTCLI_TEST_MUTATIONS").unwrap_or(if is_long { 4000 } else { 400 });
     let mut random = fastrand::Rng::with_seed(number("PROPTEST_RNG_SEED").unwrap_or(61));
     let rows = WAYS_OUT.iter().chain(AMBIGUOUS);
     let mut seeds: Vec<Vec<u8>> = rows.map(|(_, fill, _)| tar(fill)).collect();
