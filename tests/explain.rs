@@ -28,7 +28,7 @@ fn every_code_is_explained_and_listed() {
     for rule in rules() {
         assert!(list.contains(rule.code) && page.contains(&format!("\n## {}\n", rule.code)), "{}", rule.code);
         let run = TestEnv::empty().run(&format!("explain {}", rule.code));
-        assert!(run.code == 0 && run.out.contains(rule.summary), "{}", rule.code);
+        assert!(run.code == 0 && run.out.contains(rule.summary()), "{}", rule.code);
     }
 }
 

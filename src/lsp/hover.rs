@@ -54,7 +54,7 @@ fn rules(buffer: &Buffer, offset: usize) -> Vec<String> {
     for finding in &analysis.diagnostics {
         let span = analysis.document.span(&finding.place);
         let rule = finding.rule;
-        let text = format!("**{}**: {}\n\n{}", rule.code, rule.summary, rule.markdown());
+        let text = format!("**{}**: {}\n\n{}", rule.code, rule.summary(), rule.markdown());
         if span.start <= offset && offset <= span.end && !found.contains(&text) {
             found.push(text);
         }

@@ -1,7 +1,7 @@
 //! Findings about the user's configuration: plain data, collected, never thrown.
 //!
 //! A [`Diagnostic`] points with a JSON Pointer (or, for syntax, with a byte range); offsets become lines and columns only
-//! where it is rendered. The meaning of a code is in its [`Rule`], beside the check that reports it.
+//! where it is rendered. The meaning of a code is in the document of its [`Rule`].
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
@@ -28,32 +28,77 @@ impl Severity {
     }
 }
 
-/// One kind of mistake: its stable code, and the texts that `explain` and the documentation print about it.
+/// One kind of mistake: its stable code, and its document, which `explain` and the reference print.
 #[derive(Debug)]
 pub struct Rule {
     /// The stable name, kebab-case. Never reused for another meaning.
     pub code: &'static str,
     /// The severity of every finding of this kind.
     pub severity: Severity,
-    /// One line: what is wrong.
-    pub summary: &'static str,
-    /// A paragraph: why it is wrong, and what happens otherwise.
-    pub why: &'static str,
-    /// A configuration fragment that has the mistake.
-    pub wrong: &'static str,
-    /// The same fragment without it.
-    pub right: &'static str,
+    /// The file `docs/rules/CODE.md`: front matter, a paragraph, and two examples.
+    document: &'static str,
 }
 
+/// The rule with this code.
+macro_rules! rule {
+    ($code:literal) => {
+        $crate::diagnostic::Rule::new(
+            $code,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules/", $code, ".md")),
+        )
+    };
+}
+pub(crate) use rule;
+
+/// The start of a document, before its severity.
+const START: &str = "---\nseverity: ";
+
 impl Rule {
-    /// Why it is wrong, with both examples, as Markdown.
-    pub fn markdown(&self) -> String {
-        let fenced = |example: &str| {
-            let language = if example.starts_with('{') { "json" } else { "text" };
-            format!("```{language}\n{example}\n```\n")
+    /// The rule of this document.
+    pub const fn new(code: &'static str, document: &'static str) -> Self {
+        let severity = match document.as_bytes()[START.len()] {
+            b'e' => Severity::Error,
+            b'w' => Severity::Warning,
+            _ => Severity::Note,
         };
-        format!("{}\n\nWrong:\n\n{}\nRight:\n\n{}", self.why, fenced(self.wrong), fenced(self.right))
+        Self { code, severity, document }
     }
+
+    /// One line: what is wrong.
+    pub fn summary(&self) -> &'static str {
+        self.between("\nsummary: ", "\n")
+    }
+
+    /// A paragraph: why it is wrong, and what happens otherwise.
+    pub fn why(&self) -> &'static str {
+        self.between("\n---\n\n", "\n\nWrong:")
+    }
+
+    /// A configuration fragment that has the mistake.
+    pub fn wrong(&self) -> &'static str {
+        fenced(self.between("\n\nWrong:\n\n", "\n\nRight:"))
+    }
+
+    /// The same fragment without it.
+    pub fn right(&self) -> &'static str {
+        fenced(self.document.split_once("\n\nRight:\n\n").map_or("", |(_, rest)| rest.trim_end()))
+    }
+
+    /// Why it is wrong, with both examples, as Markdown.
+    pub fn markdown(&self) -> &'static str {
+        self.document.split_once("\n---\n\n").map_or("", |(_, text)| text)
+    }
+
+    fn between(&self, start: &str, end: &str) -> &'static str {
+        let rest = self.document.split_once(start).map_or("", |(_, rest)| rest);
+        rest.split_once(end).map_or("", |(text, _)| text)
+    }
+}
+
+/// The content of a fenced block.
+fn fenced(block: &'static str) -> &'static str {
+    let content = block.split_once('\n').map_or("", |(_, rest)| rest);
+    content.strip_suffix("\n```").unwrap_or_default()
 }
 
 /// Number of bytes that most keys of a configuration fit in.

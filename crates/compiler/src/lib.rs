@@ -142,7 +142,7 @@ fn keep_secrets(diagnostic: &mut Diagnostic, document: &Document) {
         && !pointer.is_within(&Pointer::parse("/env"))
         && !is_key(&diagnostic.place)
     {
-        diagnostic.message = diagnostic.rule.summary.to_owned();
+        diagnostic.message = diagnostic.rule.summary().to_owned();
         diagnostic.help = None;
         diagnostic.fix = None;
         return;

@@ -105,12 +105,6 @@ pub fn below<'a>(path: &'a str, base: &str) -> Option<&'a str> {
     (levels_up(rest) == 0 && !rest.starts_with('/')).then_some(rest)
 }
 
-/// The path of an entry of an archive of an image, without `./` and `/` at its start; bytes that are not UTF-8 are replaced.
-pub fn in_archive(path: &[u8]) -> String {
-    let path = String::from_utf8_lossy(path);
-    path.strip_prefix("./").unwrap_or(&path).trim_start_matches('/').to_owned()
-}
-
 /// The last part.
 pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)

@@ -101,14 +101,14 @@ fn find(rules: &[&'static Rule], code: &str) -> Result<&'static Rule, Error> {
 
 fn explained(out: &Stream, rule: &Rule, width: usize) -> String {
     let code = paint(out, style(rule.severity), &format!("{}[{}]", rule.severity.word(), rule.code));
-    let summary = paint(out, HEADING, rule.summary);
-    let why = wrap(rule.why, width);
+    let summary = paint(out, HEADING, rule.summary());
+    let why = wrap(rule.why(), width);
     let wrong = paint(out, HEADING, "Wrong:");
     let right = paint(out, HEADING, "Right:");
     format!(
         "{code}: {summary}\n\n{why}\n\n{wrong}\n\n{}\n{right}\n\n{}",
-        indented(rule.wrong),
-        indented(rule.right)
+        indented(rule.wrong()),
+        indented(rule.right())
     )
 }
 
@@ -123,7 +123,7 @@ fn listed(out: &Stream, rules: &[&Rule]) -> String {
     let longest = rules.iter().map(|rule| rule.code.len()).max().unwrap_or(0);
     let line = |rule: &&Rule| {
         let severity = paint(out, style(rule.severity), &format!("{:7}", rule.severity.word()));
-        format!("{severity}  {:longest$}  {}\n", rule.code, rule.summary)
+        format!("{severity}  {:longest$}  {}\n", rule.code, rule.summary())
     };
     rules.iter().map(line).collect()
 }

@@ -7,7 +7,9 @@ use crate::diagnostic::Rule;
 pub fn page(rules: &[&Rule]) -> String {
     let rows: String = rules
         .iter()
-        .map(|rule| format!("| [`{0}`](#{0}) | {1} | {2} |\n", rule.code, rule.severity.word(), rule.summary))
+        .map(|rule| {
+            format!("| [`{0}`](#{0}) | {1} | {2} |\n", rule.code, rule.severity.word(), rule.summary())
+        })
         .collect();
     let sections: Vec<String> = rules.iter().map(|rule| section(rule)).collect();
     format!(
@@ -20,7 +22,7 @@ pub fn page(rules: &[&Rule]) -> String {
 
 /// The section of one rule.
 pub fn section(rule: &Rule) -> String {
-    let heading = format!("## {}\n\n{} ({})", rule.code, sentence(rule.summary), rule.severity.word());
+    let heading = format!("## {}\n\n{} ({})", rule.code, sentence(rule.summary()), rule.severity.word());
     visible(&format!("{heading}\n\n{}", rule.markdown())).into_owned()
 }
 

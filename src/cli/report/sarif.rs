@@ -45,11 +45,11 @@ fn rules_of(checked: &[Checked]) -> Vec<&'static Rule> {
 fn describe(rule: &Rule) -> Value {
     json!({
         "id": rule.code,
-        "shortDescription": { "text": rule.summary },
-        "fullDescription": { "text": rule.why },
+        "shortDescription": { "text": rule.summary() },
+        "fullDescription": { "text": rule.why() },
         "help": {
-            "text": format!("Wrong:\n{}\n\nRight:\n{}", rule.wrong, rule.right),
-            "markdown": format!("Wrong:\n\n```\n{}\n```\n\nRight:\n\n```\n{}\n```", rule.wrong, rule.right),
+            "text": format!("Wrong:\n{}\n\nRight:\n{}", rule.wrong(), rule.right()),
+            "markdown": format!("Wrong:\n\n```\n{}\n```\n\nRight:\n\n```\n{}\n```", rule.wrong(), rule.right()),
         },
         "defaultConfiguration": { "level": rule.severity.word() },
     })

@@ -347,7 +347,7 @@ mod tests {
         for rule in super::CHECKS.iter().flat_map(|check| check.rules) {
             // This rule is about another file, and its example of that file is not JSON.
             let skipped = usize::from(rule.code == "invalid-package-json");
-            for example in [rule.wrong, rule.right].iter().skip(skipped) {
+            for example in [rule.wrong(), rule.right()].iter().skip(skipped) {
                 assert!(serde_json::from_str::<Value>(example).is_ok(), "{}: {example}", rule.code);
             }
         }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
 use crate::front::keys::row;
 use crate::words::{listed, similar};
 
@@ -58,22 +58,6 @@ fn check_schemes(context: &mut Context<'_>) {
     }
 }
 
-static MISSING_AUTH_PATH: Rule = Rule {
-    code: "missing-auth-path",
-    severity: Severity::Error,
-    summary: "`auth` without a handler",
-    why: "The other keys of `auth` are about the handler at `auth.path`. The server does not start without one.",
-    wrong: r#"{ "auth": { "disable_studio_auth": true } }"#,
-    right: r#"{ "auth": { "path": "./auth.py:auth", "disable_studio_auth": true } }"#,
-};
+static MISSING_AUTH_PATH: Rule = rule!("missing-auth-path");
 
-static UNKNOWN_SECURITY_SCHEME: Rule = Rule {
-    code: "unknown-security-scheme",
-    severity: Severity::Error,
-    summary: "a security requirement names an undefined scheme",
-    why: "Every name in a security requirement must be a key of `auth.openapi.securitySchemes`. Otherwise the server's \
-          OpenAPI document is invalid, and clients generated from it fail. The server itself runs, so that only `validate` \
-          fails because of it; the other commands warn.",
-    wrong: r#"{ "auth": { "path": "./auth.py:auth", "openapi": { "securitySchemes": {}, "security": [{ "key": [] }] } } }"#,
-    right: r#"{ "auth": { "path": "./auth.py:auth", "openapi": { "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } }, "security": [{ "key": [] }] } } }"#,
-};
+static UNKNOWN_SECURITY_SCHEME: Rule = rule!("unknown-security-scheme");

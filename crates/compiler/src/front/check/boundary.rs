@@ -2,7 +2,7 @@
 //! project has.
 
 use super::{Context, entry, written};
-use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Rule, rule};
 use crate::files::{Files, Refusal};
 use crate::paths;
 
@@ -63,36 +63,8 @@ fn place(context: &Context<'_>, path: &str) -> Place {
 }
 
 /// Reported for the configuration itself, too, when it is loaded.
-static FILE_TOO_LARGE: Rule = Rule {
-    code: "file-too-large",
-    severity: Severity::Error,
-    summary: "a file that is too large to be checked",
-    why: "agentcli reads at most 8 MiB of a file and 32 MiB of a project, and 1 MiB of a configuration, and at \
-          most 1,000,000 lines, commas, semicolons and opening brackets of a project. A larger file is seldom what is \
-          meant: manifests and source files have some kilobytes, and lock files some megabytes.",
-    wrong: r#"{ "graphs": { "agent": "./bundle_of_9_megabytes.js:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.js:graph" } }"#,
-};
+static FILE_TOO_LARGE: Rule = rule!("file-too-large");
 
-static NOT_A_REGULAR_FILE: Rule = Rule {
-    code: "not-a-regular-file",
-    severity: Severity::Error,
-    summary: "a pipe, a socket or a device in place of a file",
-    why: "Only regular files are read: reading from a pipe or a device may never end, and a build context contains none \
-          of them.",
-    wrong: r#"{ "graphs": { "agent": "./pipe.py:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static NOT_A_REGULAR_FILE: Rule = rule!("not-a-regular-file");
 
-static PATH_OUTSIDE_PROJECT: Rule = Rule {
-    code: "path-outside-project",
-    severity: Severity::Error,
-    summary: "a path that leads out of the project",
-    why: "agentcli reads only files of the project, so that a project of somebody else cannot show the files of your \
-          machine. The project is the Git repository around the configuration. Without one, it is the root of the \
-          workspace that lists the configuration's directory, or else that directory. `--project-root` selects another \
-          directory. It is never the root of the file system, and the home directory only for a configuration right \
-          in it. A symbolic link counts as what it points to.",
-    wrong: r#"{ "dependencies": [".", "../../../elsewhere/shared"] }"#,
-    right: r#"{ "dependencies": [".", "../shared"] }"#,
-};
+static PATH_OUTSIDE_PROJECT: Rule = rule!("path-outside-project");

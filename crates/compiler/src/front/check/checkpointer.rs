@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Context;
 use super::credentials::CREDENTIALS_IN_URL;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
 use crate::front::schema::UNKNOWN_VALUE;
 use crate::secrecy::urls;
 use crate::server;
@@ -67,21 +67,6 @@ fn check_modules(context: &mut Context<'_>) {
     }
 }
 
-static MISSING_CHECKPOINTER_PATH: Rule = Rule {
-    code: "missing-checkpointer-path",
-    severity: Severity::Error,
-    summary: "a custom checkpointer without a factory",
-    why: "With the backend `custom`, the factory at `path` creates the checkpointer. The server does not start without it.",
-    wrong: r#"{ "checkpointer": { "backend": "custom" } }"#,
-    right: r#"{ "checkpointer": { "backend": "custom", "path": "./checkpointer.py:make_checkpointer" } }"#,
-};
+static MISSING_CHECKPOINTER_PATH: Rule = rule!("missing-checkpointer-path");
 
-static UNUSED_CHECKPOINTER_PATH: Rule = Rule {
-    code: "unused-checkpointer-path",
-    severity: Severity::Warning,
-    summary: "a checkpointer factory without the backend `custom`",
-    why: "Only the backend `custom` uses `path`; the others ignore it. Without `backend`, older servers ignore it too, and \
-          newer ones use it, so set it explicitly.",
-    wrong: r#"{ "checkpointer": { "path": "./checkpointer.py:make_checkpointer" } }"#,
-    right: r#"{ "checkpointer": { "backend": "custom", "path": "./checkpointer.py:make_checkpointer" } }"#,
-};
+static UNUSED_CHECKPOINTER_PATH: Rule = rule!("unused-checkpointer-path");

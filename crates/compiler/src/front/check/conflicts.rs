@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::manifests::MAX_FINDINGS;
 use super::{Context, entry, written};
-use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Related, Rule, rule};
 use crate::front::config::Variant;
 use crate::front::workspace;
 use crate::manifests::dependency::{Dependency, Local, classify};
@@ -248,17 +248,7 @@ fn conflict(local: &Local, related: Related, excluded: &Excluded) -> Diagnostic 
         .help(excluded.help())
 }
 
-static REQUIREMENT_CONFLICTS_WITH_SERVER: Rule = Rule {
-    code: "requirement-conflicts-with-server",
-    severity: Severity::Warning,
-    summary: "a requirement that excludes the versions that the server works with",
-    why: "The server shares its Python environment with the project. If both require versions of a package that exclude each \
-          other, the build of the image fails after minutes, or the server runs with a version that it is not made for. Older servers work with older \
-          packages, and have images of their own. Only the current server's requirements are known, so nothing is \
-          reported with `api_version` or `base_image`.",
-    wrong: r#"{ "dependencies": [".", "langgraph<0.3"] }"#,
-    right: r#"{ "dependencies": [".", "langgraph>=1,<2"] }"#,
-};
+static REQUIREMENT_CONFLICTS_WITH_SERVER: Rule = rule!("requirement-conflicts-with-server");
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::manifests::MAX_FINDINGS;
 use super::{Context, entry, written};
-use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Related, Rule, rule};
 use crate::manifests::dependency::{Dependency, classify};
 use crate::manifests::uv_workspace::Workspace;
 use crate::manifests::{self, requirements_txt};
@@ -74,12 +74,4 @@ fn is_comment(text: &str, at: usize) -> bool {
     text[..at].lines().next_back().is_some_and(|line| line.trim_start().starts_with('#'))
 }
 
-pub(super) static CREDENTIALS_IN_URL: Rule = Rule {
-    code: "credentials-in-url",
-    severity: Severity::Error,
-    summary: "a password or token in the URL of a dependency",
-    why: "The URL would become part of the layers and the history of the image, where everybody who can pull the image \
-          can read it. A pip configuration file is available to the installation only.",
-    wrong: r#"{ "dependencies": [".", "shared @ git+https://me:secret@example.com/shared.git"] }"#,
-    right: r#"{ "dependencies": [".", "shared @ git+https://example.com/shared.git"], "pip_config_file": "./pip.conf" }"#,
-};
+pub(super) static CREDENTIALS_IN_URL: Rule = rule!("credentials-in-url");

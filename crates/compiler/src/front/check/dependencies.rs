@@ -1,7 +1,7 @@
 //! `dependencies`: is each local entry a directory with a package or source files?
 
 use super::{Context, entry, locations, written};
-use crate::diagnostic::{Diagnostic, Edit, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Place, Pointer, Rule, rule};
 use crate::files::{FileKind, Files};
 use crate::front::config::List;
 use crate::manifests::dependency::{Local, MANIFESTS};
@@ -112,63 +112,14 @@ fn not_found(files: &Tree, place: Place, path: &str) -> Diagnostic {
     diagnostic.help(format!("did you mean `{near}`?")).likely_fix(Edit::string(&near))
 }
 
-static DEPENDENCY_IS_FILE: Rule = Rule {
-    code: "dependency-is-file",
-    severity: Severity::Error,
-    summary: "a file in the list instead of its directory",
-    why: "A local dependency is a directory: its content is copied into the image, and its pyproject.toml, setup.py or \
-          requirements.txt is installed. A file alone would add no source.",
-    wrong: r#"{ "dependencies": ["./requirements.txt"] }"#,
-    right: r#"{ "dependencies": ["."] }"#,
-};
+static DEPENDENCY_IS_FILE: Rule = rule!("dependency-is-file");
 
-static DEPENDENCY_IS_LINK: Rule = Rule {
-    code: "dependency-is-link",
-    severity: Severity::Error,
-    summary: "a local dependency that is a symbolic link, or below one",
-    why: "A container engine copies a symbolic link as a link. Its target is not part of the build context, so that the \
-          package would be missing from the image.",
-    wrong: r#"{ "dependencies": [".", "./libs/link-to-shared"] }"#,
-    right: r#"{ "dependencies": [".", "../shared"] }"#,
-};
+static DEPENDENCY_IS_LINK: Rule = rule!("dependency-is-link");
 
-static DEPENDENCY_NOT_FOUND: Rule = Rule {
-    code: "dependency-not-found",
-    severity: Severity::Error,
-    summary: "a local dependency that does not exist",
-    why: "An entry that starts with `.` or contains a slash is a directory, relative to the configuration's directory. \
-          Nothing exists at this path, so that it would be missing from the image.",
-    wrong: r#"{ "dependencies": ["./lib/shraed"] }"#,
-    right: r#"{ "dependencies": ["./lib/shared"] }"#,
-};
+static DEPENDENCY_NOT_FOUND: Rule = rule!("dependency-not-found");
 
-static DEPENDENCY_WITHOUT_MANIFEST: Rule = Rule {
-    code: "dependency-without-manifest",
-    severity: Severity::Error,
-    summary: "a directory with nothing to install or import",
-    why: "The directory has no pyproject.toml, setup.py, requirements.txt or package.json, and no source file. Often the \
-          directory above or below it is meant. Only `validate` fails because of it: the other commands warn, and \
-          nothing is missing from the image.",
-    wrong: r#"{ "dependencies": ["./docs"] }"#,
-    right: r#"{ "dependencies": ["."] }"#,
-};
+static DEPENDENCY_WITHOUT_MANIFEST: Rule = rule!("dependency-without-manifest");
 
-static NO_DEPENDENCIES: Rule = Rule {
-    code: "no-dependencies",
-    severity: Severity::Error,
-    summary: "an empty list of dependencies beside a Python graph",
-    why: "Only listed directories are copied into the image and installed. With an empty list, the graph itself would be \
-          missing there. Projects with JavaScript or TypeScript graphs only need no list.",
-    wrong: r#"{ "dependencies": [], "graphs": { "agent": "./agent.py:graph" } }"#,
-    right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static NO_DEPENDENCIES: Rule = rule!("no-dependencies");
 
-static REDUNDANT_DEPENDENCY: Rule = Rule {
-    code: "redundant-dependency",
-    severity: Severity::Warning,
-    summary: "a file in the list beside its directory",
-    why: "The manifests of a listed directory are found and installed without being listed. The entry of the file has no \
-          effect.",
-    wrong: r#"{ "dependencies": [".", "./pyproject.toml"] }"#,
-    right: r#"{ "dependencies": ["."] }"#,
-};
+static REDUNDANT_DEPENDENCY: Rule = rule!("redundant-dependency");

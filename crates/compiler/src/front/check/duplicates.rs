@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Context, entry, written};
-use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Rule, rule};
 use crate::files::Files;
 use crate::manifests::dependency::{Dependency, MANIFESTS, classify};
 use crate::manifests::requirement;
@@ -60,22 +60,6 @@ fn check_ambiguous(
     )
 }
 
-static AMBIGUOUS_DEPENDENCY: Rule = Rule {
-    code: "ambiguous-dependency",
-    severity: Severity::Warning,
-    summary: "a package name that is also the name of a directory",
-    why: "A bare word is a package from the index, even if a directory of that name with a manifest is beside the \
-          configuration. The package of that name may belong to someone else.",
-    wrong: r#"{ "dependencies": [".", "shared"] }"#,
-    right: r#"{ "dependencies": [".", "./shared"] }"#,
-};
+static AMBIGUOUS_DEPENDENCY: Rule = rule!("ambiguous-dependency");
 
-static DUPLICATE_DEPENDENCY: Rule = Rule {
-    code: "duplicate-dependency",
-    severity: Severity::Warning,
-    summary: "the same dependency twice",
-    why: "The second entry adds nothing, or contradicts the first. Package names that differ in `-`, `_`, `.` or case \
-          only are the same.",
-    wrong: r#"{ "dependencies": [".", "./", "langchain_openai", "langchain-openai>=0.2"] }"#,
-    right: r#"{ "dependencies": [".", "langchain-openai>=0.2"] }"#,
-};
+static DUPLICATE_DEPENDENCY: Rule = rule!("duplicate-dependency");

@@ -1,7 +1,7 @@
 //! `env`: the file, and names and values of variables; also the prefix of variables in `webhooks`.
 
 use super::{Context, locations, written};
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
 use crate::files::Files;
 use crate::front::config::EnvConfig;
 use crate::manifests::gitignore;
@@ -110,41 +110,10 @@ fn check_prefix(context: &mut Context<'_>, prefix: &str) {
     );
 }
 
-static ENV_FILE_NOT_CREATED: Rule = Rule {
-    code: "env-file-not-created",
-    severity: Severity::Note,
-    summary: "the file of `env` does not exist, as in a fresh clone",
-    why: "The file holds secrets and is not committed: an example lies beside it, or git ignores it. Images never contain \
-          it. Without it, the server starts without these variables.",
-    wrong: r#"{ "env": "./.env" }"#,
-    right: r#"{ "env": "./.env" }"#,
-};
+static ENV_FILE_NOT_CREATED: Rule = rule!("env-file-not-created");
 
-static ENV_FILE_NOT_FOUND: Rule = Rule {
-    code: "env-file-not-found",
-    severity: Severity::Warning,
-    summary: "the file of `env` does not exist",
-    why: "The server would start without these variables. If `.env.example` lies beside it or git ignores it, the finding \
-          is only a note, `env-file-not-created`.",
-    wrong: r#"{ "env": "./.evn" }"#,
-    right: r#"{ "env": "./.env" }"#,
-};
+static ENV_FILE_NOT_FOUND: Rule = rule!("env-file-not-found");
 
-static INVALID_VARIABLE_NAME: Rule = Rule {
-    code: "invalid-variable-name",
-    severity: Severity::Error,
-    summary: "invalid name of an environment variable",
-    why: "A name must not be empty, start with a digit, or contain `=`, white space or control characters. Shells and \
-          container engines reject such names or misread them.",
-    wrong: r#"{ "env": { "LOG LEVEL": "info" } }"#,
-    right: r#"{ "env": { "LOG_LEVEL": "info" } }"#,
-};
+static INVALID_VARIABLE_NAME: Rule = rule!("invalid-variable-name");
 
-static INVALID_VARIABLE_VALUE: Rule = Rule {
-    code: "invalid-variable-value",
-    severity: Severity::Error,
-    summary: "invalid value of an environment variable",
-    why: "The operating system does not allow NUL characters in environment variables.",
-    wrong: r#"{ "env": { "SEPARATOR": "\u0000" } }"#,
-    right: r#"{ "env": { "SEPARATOR": "," } }"#,
-};
+static INVALID_VARIABLE_VALUE: Rule = rule!("invalid-variable-value");

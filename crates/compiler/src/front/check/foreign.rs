@@ -1,7 +1,7 @@
 //! Files of the same name that belong to another tool.
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Rule, rule};
 use crate::files::Files as _;
 
 /// All rules of this check.
@@ -34,13 +34,4 @@ pub fn leave_foreign(found: &mut Vec<Diagnostic>) {
     }
 }
 
-static FOREIGN_CONFIGURATION: Rule = Rule {
-    code: "foreign-configuration",
-    severity: Severity::Error,
-    summary: "the configuration of another tool",
-    why: "Other tools call their configuration `agent.json`, too. One with `model` or `runtime`, without `graphs` and \
-          `dependencies`, and with an `AGENTS.md` beside it describes an agent that such a tool runs. Keys that are \
-          unknown here are needed there.",
-    wrong: r#"{ "name": "helper", "model": "provider:model", "runtime": "python" }"#,
-    right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static FOREIGN_CONFIGURATION: Rule = rule!("foreign-configuration");

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::{Context, modules};
-use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, rule};
 use crate::files::Files;
 use crate::front::config::Config;
 use crate::front::document::Document;
@@ -116,53 +116,12 @@ impl Modules for Project<'_, '_> {
     }
 }
 
-static INVALID_GRAPH: Rule = Rule {
-    code: "invalid-graph",
-    severity: Severity::Error,
-    summary: "a graph that `compile` refuses",
-    why: "The library checks a graph when it is compiled, and raises an error at the first mistake: an edge from or to a node \
-          that does not exist, two nodes of one name, a reserved name, no edge from `START`, or an interrupt at a node that \
-          does not exist. The server would not start. Reported is what is certain: a graph of which the source computes a \
-          part is not checked.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py:graph_with_edge_to_missing_node" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static INVALID_GRAPH: Rule = rule!("invalid-graph");
 
-static UNREACHABLE_NODE: Rule = Rule {
-    code: "unreachable-node",
-    severity: Severity::Warning,
-    summary: "a node that nothing leads to",
-    why: "No path of edges, routes and commands leads from `START` to the node, so it never runs. Often an edge is missing. \
-          LangGraph.js refuses to compile such a graph. Nothing is reported if a node or a route may lead anywhere.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py:graph_with_unreachable_node" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static UNREACHABLE_NODE: Rule = rule!("unreachable-node");
 
-static ENDLESS_CYCLE: Rule = Rule {
-    code: "endless-cycle",
-    severity: Severity::Warning,
-    summary: "a cycle of nodes that no edge leaves",
-    why: "Each run that enters the cycle goes on until it reaches the recursion limit, and fails. Nothing is reported if \
-          the graph may be interrupted.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py:graph_with_endless_cycle" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static ENDLESS_CYCLE: Rule = rule!("endless-cycle");
 
-static UNKNOWN_ROUTE: Rule = Rule {
-    code: "unknown-route",
-    severity: Severity::Warning,
-    summary: "a route to something that is no node",
-    why: "The function of a conditional edge returns a name that its map does not have, or that is no node, or a command \
-          names such a node. `compile` may not see it, and the run fails when it takes this route.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py:graph_with_unknown_route" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static UNKNOWN_ROUTE: Rule = rule!("unknown-route");
 
-static DEAD_END_NODE: Rule = Rule {
-    code: "dead-end-node",
-    severity: Severity::Warning,
-    summary: "a node of a JavaScript graph that nothing follows",
-    why: "The run ends after the node, without an edge that says so. Often an edge, or `ends` of the node, is missing.",
-    wrong: r#"{ "graphs": { "agent": "./agent.ts:graphWithDeadEnd" }, "node_version": "20" }"#,
-    right: r#"{ "graphs": { "agent": "./agent.ts:graph" }, "node_version": "20" }"#,
-};
+static DEAD_END_NODE: Rule = rule!("dead-end-node");

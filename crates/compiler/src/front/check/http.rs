@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Rule, rule};
 use crate::front::config::Config;
 use crate::server;
 
@@ -150,54 +150,15 @@ fn regex_fault(regex: &str) -> Option<(&'static str, usize)> {
     groups.pop().map(|at| ("the regular expression has an unclosed `(`", at))
 }
 
-static CORS_ALLOWS_GET_ONLY: Rule = Rule {
-    code: "cors-allows-get-only",
-    severity: Severity::Warning,
-    summary: "`http.cors` without `allow_methods`",
-    why: "Without `http.cors`, the server allows cross-origin requests with any method. With it, `allow_methods` is GET \
-          unless it is set, so browsers cannot start runs.",
-    wrong: r#"{ "http": { "cors": { "allow_origins": ["https://app.example.com"] } } }"#,
-    right: r#"{ "http": { "cors": { "allow_origins": ["https://app.example.com"], "allow_methods": ["*"], "allow_headers": ["*"] } } }"#,
-};
+static CORS_ALLOWS_GET_ONLY: Rule = rule!("cors-allows-get-only");
 
-static CORS_ANY_ORIGIN_WITH_CREDENTIALS: Rule = Rule {
-    code: "cors-any-origin-with-credentials",
-    severity: Severity::Warning,
-    summary: "credentials are allowed for any origin",
-    why: "Any web site that a user visits could call the server with the user's cookies. Browsers reject `*` together \
-          with credentials, but servers that echo the caller's origin are open to all.",
-    wrong: r#"{ "http": { "cors": { "allow_origins": ["*"], "allow_methods": ["*"], "allow_credentials": true } } }"#,
-    right: r#"{ "http": { "cors": { "allow_origins": ["https://app.example.com"], "allow_methods": ["*"], "allow_credentials": true } } }"#,
-};
+static CORS_ANY_ORIGIN_WITH_CREDENTIALS: Rule = rule!("cors-any-origin-with-credentials");
 
-static CORS_OVERRIDES_VARIABLE: Rule = Rule {
-    code: "cors-overrides-variable",
-    severity: Severity::Warning,
-    summary: "`http.cors` overrides CORS_ALLOW_ORIGINS",
-    why: "The server ignores the variable CORS_ALLOW_ORIGINS if `http.cors` is set.",
-    wrong: r#"{ "env": { "CORS_ALLOW_ORIGINS": "https://a.example" }, "http": { "cors": { "allow_origins": ["https://b.example"], "allow_methods": ["*"] } } }"#,
-    right: r#"{ "http": { "cors": { "allow_origins": ["https://a.example", "https://b.example"], "allow_methods": ["*"] } } }"#,
-};
+static CORS_OVERRIDES_VARIABLE: Rule = rule!("cors-overrides-variable");
 
-static INVALID_MOUNT_PREFIX: Rule = Rule {
-    code: "invalid-mount-prefix",
-    severity: Severity::Error,
-    summary: "invalid prefix of routes",
-    why: "The prefix is the first part of the path of every route. It starts with a slash, has no query or fragment, and \
-          is not below `/noauth`, which the server uses itself.",
-    wrong: r#"{ "http": { "mount_prefix": "agents" } }"#,
-    right: r#"{ "http": { "mount_prefix": "/agents" } }"#,
-};
+static INVALID_MOUNT_PREFIX: Rule = rule!("invalid-mount-prefix");
 
-static INVALID_ORIGIN_REGEX: Rule = Rule {
-    code: "invalid-origin-regex",
-    severity: Severity::Error,
-    summary: "`allow_origin_regex` is not a regular expression",
-    why: "The server compiles the pattern with Python's `re` when it starts, and stops if that fails. Wildcards such as \
-          `*.example.com` are not regular expressions.",
-    wrong: r#"{ "http": { "cors": { "allow_origin_regex": "*.example.com", "allow_methods": ["*"] } } }"#,
-    right: r#"{ "http": { "cors": { "allow_origin_regex": "https://.*\\.example\\.com", "allow_methods": ["*"] } } }"#,
-};
+static INVALID_ORIGIN_REGEX: Rule = rule!("invalid-origin-regex");
 
 #[cfg(test)]
 mod tests {

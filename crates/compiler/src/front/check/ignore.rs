@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::references::built;
 use super::{Context, entry, locations, manifests, modules, written};
-use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Related, Rule, rule};
 use crate::files::Files;
 use crate::front::reference::Reference;
 use crate::manifests::dependency::{Local, LocalKind};
@@ -230,31 +230,8 @@ fn exception(rules: &Rules, path: &str) -> Option<String> {
     paths::below(path, if source.directory.is_empty() { "." } else { &source.directory }).map(str::to_owned)
 }
 
-static IGNORED_FILE: Rule = Rule {
-    code: "ignored-file",
-    severity: Severity::Error,
-    summary: "a file that the image needs, excluded by a .dockerignore",
-    why: "The .dockerignore of the project or of a dependency excludes the file from the build context, so that the \
-          installation or the server cannot find it in the image.",
-    wrong: r#"{ "graphs": { "agent": "./build/agent.py:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./src/agent.py:graph" } }"#,
-};
+static IGNORED_FILE: Rule = rule!("ignored-file");
 
-static INVALID_DOCKERIGNORE: Rule = Rule {
-    code: "invalid-dockerignore",
-    severity: Severity::Error,
-    summary: "a .dockerignore with an invalid pattern",
-    why: "Docker stops the build if one line of a .dockerignore is invalid, such as one with a `[` that is not closed.",
-    wrong: r#"{ "dependencies": ["./dependency-with-a-broken-dockerignore"] }"#,
-    right: r#"{ "dependencies": ["./dependency"] }"#,
-};
+static INVALID_DOCKERIGNORE: Rule = rule!("invalid-dockerignore");
 
-static CREDENTIALS_IN_IMAGE: Rule = Rule {
-    code: "credentials-in-image",
-    severity: Severity::Warning,
-    summary: "a .dockerignore that puts files with credentials into the image",
-    why: "Files such as `.env`, `.netrc`, `.npmrc`, `*.pem` and the directory `.git` are in no image unless an exception of a \
-          .dockerignore names them. Everybody who can pull the image can read them.",
-    wrong: r#"{ "dependencies": ["./dependency-that-includes-its-env-file"] }"#,
-    right: r#"{ "dependencies": ["./dependency"] }"#,
-};
+static CREDENTIALS_IN_IMAGE: Rule = rule!("credentials-in-image");

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
 use crate::files::Files;
 use crate::front::base_image::base_image;
 use crate::manifests::dockerfile::{self, Instruction, Unfinished};
@@ -135,58 +135,15 @@ fn unfinished_line(unfinished: &Unfinished) -> Diagnostic {
     Diagnostic::new(&UNFINISHED_DOCKERFILE_LINE, place, message).help(help)
 }
 
-static INVALID_BASE_IMAGE: Rule = Rule {
-    code: "invalid-base-image",
-    severity: Severity::Error,
-    summary: "`base_image` is not an image name",
-    why: "The name is written to the FROM line of the Dockerfile. The engine refuses names with spaces, variables, an \
-          uppercase repository, or more than one tag.",
-    wrong: r#"{ "base_image": "my image:$TAG" }"#,
-    right: r#"{ "base_image": "registry.example/my-image:1.0" }"#,
-};
+static INVALID_BASE_IMAGE: Rule = rule!("invalid-base-image");
 
-static NO_EFFECT_ON_IMAGE: Rule = Rule {
-    code: "no-effect-on-image",
-    severity: Severity::Warning,
-    summary: "a key that does not change the image",
-    why: "The tag of the base image is made of `python_version`, `node_version`, `api_version` and `image_distro`. If \
-          `base_image` has a tag or digest, or `_INTERNAL_docker_tag` names the tag, that image is used as it is and these \
-          keys only apply to `dev`.",
-    wrong: r#"{ "base_image": "registry.example/my-image:1.0", "python_version": "3.12" }"#,
-    right: r#"{ "base_image": "registry.example/my-image", "python_version": "3.12" }"#,
-};
+static NO_EFFECT_ON_IMAGE: Rule = rule!("no-effect-on-image");
 
-pub(super) static OUTER_DIRECTORY: Rule = Rule {
-    code: "outer-directory",
-    severity: Severity::Warning,
-    summary: "a directory that only images of `langgraph build` have",
-    why: "`langgraph build` copies a project without a manifest to `/deps/outer-NAME/NAME` or `/deps/outer-NAME/src`. Images \
-          of this tool have the project in `/deps/app`, whatever its directory is called, and that is the working \
-          directory. In `env` and `dockerfile_lines`, such a path leads nowhere.",
-    wrong: r#"{ "dockerfile_lines": ["RUN python /deps/outer-agent/src/prepare.py"] }"#,
-    right: r#"{ "env": { "PROMPTS": "/deps/app/prompts" } }"#,
-};
+pub(super) static OUTER_DIRECTORY: Rule = rule!("outer-directory");
 
-static SOURCE_OUTSIDE_CONTEXT: Rule = Rule {
-    code: "source-outside-context",
-    severity: Severity::Error,
-    summary: "a file to copy that is outside of the build context",
-    why: "`COPY` and `ADD` take files from the build context: the directory of the configuration, or the one above it that \
-          contains all local `dependencies`. A path cannot lead out of it: `../certs` is read as `certs` at its root, and \
-          the build fails if that does not exist.",
-    wrong: r#"{ "dockerfile_lines": ["COPY ../certs /certs"] }"#,
-    right: r#"{ "dockerfile_lines": ["COPY certs /certs"] }"#,
-};
+static SOURCE_OUTSIDE_CONTEXT: Rule = rule!("source-outside-context");
 
-static UNKNOWN_INSTRUCTION: Rule = Rule {
-    code: "unknown-instruction",
-    severity: Severity::Error,
-    summary: "a line of `dockerfile_lines` that is no instruction",
-    why: "Each of `dockerfile_lines` starts an instruction of a Dockerfile, such as `RUN` or `ENV`, or continues the one above \
-          that ends with a backslash. The engine refuses the whole Dockerfile for any other word.",
-    wrong: r#"{ "dockerfile_lines": ["apt-get install -y git"] }"#,
-    right: r#"{ "dockerfile_lines": ["RUN apt-get install -y git"] }"#,
-};
+static UNKNOWN_INSTRUCTION: Rule = rule!("unknown-instruction");
 
 /// The instructions of a Dockerfile.
 const INSTRUCTIONS: &[&str] = &[
@@ -210,13 +167,4 @@ const INSTRUCTIONS: &[&str] = &[
     "WORKDIR",
 ];
 
-static UNFINISHED_DOCKERFILE_LINE: Rule = Rule {
-    code: "unfinished-dockerfile-line",
-    severity: Severity::Error,
-    summary: "`dockerfile_lines` end within an instruction",
-    why: "A backslash at the end of a line continues the instruction on the next one, past empty lines and comments, \
-          and a here-document ends at its delimiter. An instruction that is still open after the last line would \
-          swallow the instruction that follows.",
-    wrong: r#"{ "dockerfile_lines": ["RUN apt-get update \\"] }"#,
-    right: r#"{ "dockerfile_lines": ["RUN apt-get update \\", "  && apt-get install -y git"] }"#,
-};
+static UNFINISHED_DOCKERFILE_LINE: Rule = rule!("unfinished-dockerfile-line");

@@ -11,7 +11,7 @@ mod search_path;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Context, modules, packages, written};
-use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Related, Rule, rule};
 use crate::files::{FileKind, Files};
 use crate::front::config::Variant;
 use crate::front::reference::Located;
@@ -333,15 +333,4 @@ fn required_name(text: &str) -> Option<String> {
     requirement.name.filter(|_| is_plain)
 }
 
-static UNDECLARED_IMPORT: Rule = Rule {
-    code: "undeclared-import",
-    severity: Severity::Warning,
-    summary: "an import of a package that no requirement provides",
-    why: "A file that the configuration names imports a package at its top level. The package is not in the image: it is \
-          not in the project, the standard library or the server, and not in the lock file, not in the virtual \
-          environment of the project, which has all its requirements, or not among requirements that bring no others of \
-          its kind. The same holds for the files of the project that this file imports. The server fails when it loads \
-          the file.",
-    wrong: r#"{ "graphs": { "agent": "./imports_bs4.py:graph" }, "dependencies": ["./project-without-beautifulsoup4"] }"#,
-    right: r#"{ "graphs": { "agent": "./imports_bs4.py:graph" }, "dependencies": ["./project"] }"#,
-};
+static UNDECLARED_IMPORT: Rule = rule!("undeclared-import");

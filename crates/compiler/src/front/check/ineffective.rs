@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Edit, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Place, Pointer, Rule, rule};
 use crate::front::config::{Config, Variant};
 use crate::paths;
 
@@ -45,11 +45,4 @@ fn has_document_database(config: &Config) -> bool {
     config.str_at("/checkpointer/backend").is_some_and(|backend| matches!(backend, "docdb" | "mongo"))
 }
 
-static INEFFECTIVE_KEY: Rule = Rule {
-    code: "ineffective-key",
-    severity: Severity::Warning,
-    summary: "the server ignores this key",
-    why: "The server accepts the key, but with the rest of the configuration it has no effect.",
-    wrong: r#"{ "auth": { "path": "./auth.py:auth", "cache": { "ttl_seconds": 60 } } }"#,
-    right: r#"{ "auth": { "path": "./auth.py:auth" } }"#,
-};
+static INEFFECTIVE_KEY: Rule = rule!("ineffective-key");

@@ -2,7 +2,7 @@
 
 use super::manifests::project;
 use super::{Context, written};
-use crate::diagnostic::{Diagnostic, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Rule, rule};
 use crate::front::config::Variant;
 use crate::manifests::package_version;
 use crate::server::local::{LIBRARY, OLDEST_LIBRARY_IN_IMAGE, javascript_server};
@@ -37,13 +37,4 @@ pub(super) fn check(context: &mut Context<'_>) {
     context.report(Diagnostic::new(&LIBRARY_OLDER_THAN_SERVER, project(context), message).help(help));
 }
 
-static LIBRARY_OLDER_THAN_SERVER: Rule = Rule {
-    code: "library-older-than-server",
-    severity: Severity::Warning,
-    summary: "a LangGraph.js that is older than the server supports",
-    why: "The JavaScript server imports the graph library of the project. If the lock file or package.json allows only \
-          versions that lack what the server imports, it stops at its start with a SyntaxError: the requested module \
-          does not provide an export.",
-    wrong: r#"{ "graphs": { "agent": "./agent-with-an-old-library.ts:graph" } }"#,
-    right: r#"{ "api_version": "0.2", "graphs": { "agent": "./agent-with-an-old-library.ts:graph" } }"#,
-};
+static LIBRARY_OLDER_THAN_SERVER: Rule = rule!("library-older-than-server");

@@ -2,7 +2,7 @@
 
 use super::manifests::MAX_FINDINGS;
 use super::{Context, entry, written};
-use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Rule, rule};
 use crate::files::{FileKind, Files};
 use crate::manifests::dockerignore::Ignore;
 use crate::paths;
@@ -86,12 +86,4 @@ fn is_own(name: &str) -> bool {
     !name.starts_with('.') && !FOREIGN.contains(&name)
 }
 
-static DANGLING_LINK: Rule = Rule {
-    code: "dangling-link",
-    severity: Severity::Warning,
-    summary: "a symbolic link to something outside of the image",
-    why: "The build context contains symbolic links as links. The target of this one is in no local dependency, so that \
-          the link leads nowhere in the image. A remote build refuses it.",
-    wrong: r#"{ "dependencies": ["./agent-with-a-link-to-shared"] }"#,
-    right: r#"{ "dependencies": ["./agent", "./shared"] }"#,
-};
+static DANGLING_LINK: Rule = rule!("dangling-link");

@@ -1,7 +1,7 @@
 //! Paths that cannot be used: absolute ones, those with control characters, and those that are no part of the project.
 
 use super::{Context, boundary};
-use crate::diagnostic::{Diagnostic, Edit, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Place, Pointer, Rule, rule};
 use crate::files::Files;
 use crate::front::keys::Holds;
 use crate::front::reference;
@@ -70,21 +70,6 @@ fn written_paths(context: &Context<'_>) -> Vec<(Pointer, String, bool)> {
     found
 }
 
-static ABSOLUTE_PATH: Rule = Rule {
-    code: "absolute-path",
-    severity: Severity::Error,
-    summary: "absolute path",
-    why: "The path exists on this machine only, not in the image or on other machines. Paths are relative to the directory \
-          of the configuration.",
-    wrong: r#"{ "graphs": { "agent": "/home/me/project/agent.py:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static ABSOLUTE_PATH: Rule = rule!("absolute-path");
 
-static UNPRINTABLE_PATH: Rule = Rule {
-    code: "unprintable-path",
-    severity: Severity::Error,
-    summary: "control character in a path",
-    why: "Paths with line breaks or other control characters cannot be written to a Dockerfile.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py\n:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static UNPRINTABLE_PATH: Rule = rule!("unprintable-path");

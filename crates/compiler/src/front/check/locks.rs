@@ -1,7 +1,7 @@
 //! Lock files beside the manifests of local dependencies: are they used?
 
 use super::{Context, credentials, entry, written};
-use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Rule, rule};
 use crate::front::base_image;
 use crate::front::config::{Config, Variant};
 use crate::front::workspace::{self, Unused};
@@ -51,13 +51,4 @@ fn unknown_python(config: &Config) -> Option<Unused> {
     Some(Unused { why, help: Some(help) })
 }
 
-static UNUSED_LOCK: Rule = Rule {
-    code: "unused-lock",
-    severity: Severity::Warning,
-    summary: "a lock file that is not used",
-    why: "The versions of a `uv.lock`, `pylock.toml`, `poetry.lock` (of poetry 2) or `pdm.lock` beside the pyproject.toml \
-          of a local dependency are installed, unless the lock file is broken, outdated, or made for another Python or \
-          platform, or the tag of `base_image` does not name the Python version. Without it, the newest versions are installed.",
-    wrong: r#"{ "dependencies": ["./dependency-with-an-outdated-lock"] }"#,
-    right: r#"{ "dependencies": ["./dependency"] }"#,
-};
+static UNUSED_LOCK: Rule = rule!("unused-lock");

@@ -1,7 +1,7 @@
 //! Manifests of local dependencies and the project: can the installers read them?
 
 use super::{Context, entry, written};
-use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, rule};
 use crate::manifests::dependency::{Local, LocalKind};
 use crate::manifests::pyproject::Pyproject;
 use crate::manifests::{self, Broken, Unreadable, package_manager, setup_cfg};
@@ -87,32 +87,8 @@ pub(super) fn project(context: &Context<'_>) -> Place {
     }
 }
 
-static INVALID_MANIFEST: Rule = Rule {
-    code: "invalid-manifest",
-    severity: Severity::Error,
-    summary: "a pyproject.toml or setup.cfg that installers cannot read",
-    why: "Installers read the requirements of a local dependency from its manifest. If the file has a syntax error or \
-          is not UTF-8, the build of the image fails.",
-    wrong: r#"{ "dependencies": ["./dependency-with-a-broken-pyproject"] }"#,
-    right: r#"{ "dependencies": ["./dependency"] }"#,
-};
+static INVALID_MANIFEST: Rule = rule!("invalid-manifest");
 
-static INVALID_PACKAGE_JSON: Rule = Rule {
-    code: "invalid-package-json",
-    severity: Severity::Error,
-    summary: "a package.json that package managers cannot read",
-    why: "The packages of JavaScript graphs and UI components are installed from the package.json beside the \
-          configuration, and from those of its workspace. They are strict JSON: comments and trailing commas are errors.",
-    wrong: r#"{ "dependencies": { "zod": "^3" }, }"#,
-    right: r#"{ "dependencies": { "zod": "^3" } }"#,
-};
+static INVALID_PACKAGE_JSON: Rule = rule!("invalid-package-json");
 
-static INVALID_WORKSPACE: Rule = Rule {
-    code: "invalid-workspace",
-    severity: Severity::Error,
-    summary: "a pnpm-workspace.yaml that pnpm cannot read",
-    why: "pnpm reads the packages of the workspace and its settings from pnpm-workspace.yaml beside the lock file. If it is \
-          not valid YAML, the build of the image fails.",
-    wrong: r#"{ "graphs": { "agent": "./agent-in-a-broken-workspace.ts:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.ts:graph" } }"#,
-};
+static INVALID_WORKSPACE: Rule = rule!("invalid-workspace");

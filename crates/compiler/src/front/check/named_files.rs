@@ -1,7 +1,7 @@
 //! Files that the configuration names and that are not code, but for the file of `env`: whether they exist.
 
 use super::{Context, locations, written};
-use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Rule, rule};
 use crate::files::Files;
 use crate::front::keys::Holds;
 use crate::front::reference;
@@ -28,12 +28,4 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-static NAMED_FILE_NOT_FOUND: Rule = Rule {
-    code: "named-file-not-found",
-    severity: Severity::Error,
-    summary: "a file that a key names does not exist",
-    why: "The build or the server reads this file, such as the pip configuration with the address of a private index. \
-          Without it, the build would fail or install packages from another index.",
-    wrong: r#"{ "pip_config_file": "./pip.cnof" }"#,
-    right: r#"{ "pip_config_file": "./pip.conf" }"#,
-};
+static NAMED_FILE_NOT_FOUND: Rule = rule!("named-file-not-found");

@@ -1,7 +1,7 @@
 //! Graph IDs, which are part of the paths of routes.
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&GRAPH_ID_WITH_SLASH, &INVALID_GRAPH_ID];
@@ -37,22 +37,6 @@ fn fault(id: &str) -> Option<&'static str> {
     }
 }
 
-static GRAPH_ID_WITH_SLASH: Rule = Rule {
-    code: "graph-id-with-slash",
-    severity: Severity::Warning,
-    summary: "a graph ID with a slash",
-    why: "A graph with such an ID starts and runs. Routes that have the ID in their path, such as `/assistants/{id}`, do not \
-          find it: clients have to use the UUID of its assistant there.",
-    wrong: r#"{ "graphs": { "team/agent": "./agent.py:graph" } }"#,
-    right: r#"{ "graphs": { "team-agent": "./agent.py:graph" } }"#,
-};
+static GRAPH_ID_WITH_SLASH: Rule = rule!("graph-id-with-slash");
 
-static INVALID_GRAPH_ID: Rule = Rule {
-    code: "invalid-graph-id",
-    severity: Severity::Error,
-    summary: "invalid graph ID",
-    why: "A graph ID is one segment of the path of several routes. Clients cannot request an ID that is empty, contains \
-          control characters, or starts or ends with white space.",
-    wrong: r#"{ "graphs": { "agent ": "./agent.py:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static INVALID_GRAPH_ID: Rule = rule!("invalid-graph-id");

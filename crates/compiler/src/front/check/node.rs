@@ -4,7 +4,7 @@ use nodejs_semver::Range;
 
 use super::manifests::{project, quoted};
 use super::{Context, written};
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
 use crate::front::base_image;
 use crate::manifests::package_json;
 use crate::paths;
@@ -68,24 +68,6 @@ fn has(range: &Range, major: u64) -> bool {
     Range::parse(major.to_string()).is_ok_and(|all| all.allows_any(range))
 }
 
-static REFUSED_NODE: Rule = Rule {
-    code: "refused-node",
-    severity: Severity::Error,
-    summary: "a package that refuses the image's Node.js",
-    why: "The major version of Node.js in the image is not in the range of `engines.node` in the package.json of the \
-          project, or of a package of its workspace, and the package manager refuses to install it: npm and pnpm with \
-          `engine-strict=true` in .npmrc, and Yarn 1 always. The build of the image fails.",
-    wrong: r#"{ "graphs": { "agent": "./strictly-for-node-22.ts:graph" }, "node_version": "20" }"#,
-    right: r#"{ "graphs": { "agent": "./strictly-for-node-22.ts:graph" }, "node_version": "22" }"#,
-};
+static REFUSED_NODE: Rule = rule!("refused-node");
 
-static UNTESTED_NODE: Rule = Rule {
-    code: "untested-node",
-    severity: Severity::Warning,
-    summary: "a package that does not support the image's Node.js",
-    why: "The major version of Node.js in the image is not in the range of `engines.node` in the package.json of the \
-          project, or of its workspace. The packages are installed all the same, and may need what an older Node.js \
-          lacks.",
-    wrong: r#"{ "graphs": { "agent": "./for-node-22.ts:graph" }, "node_version": "20" }"#,
-    right: r#"{ "graphs": { "agent": "./for-node-22.ts:graph" }, "node_version": "22" }"#,
-};
+static UNTESTED_NODE: Rule = rule!("untested-node");

@@ -2,7 +2,7 @@
 
 use super::manifests::{project, quoted};
 use super::{Context, written};
-use crate::diagnostic::{Diagnostic, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Rule, rule};
 use crate::manifests::npm_lock;
 
 /// The rules of this check.
@@ -36,13 +36,4 @@ pub(super) fn check(context: &mut Context<'_>) {
     context.report(diagnostic);
 }
 
-static OUTDATED_PACKAGE_LOCK: Rule = Rule {
-    code: "outdated-package-lock",
-    severity: Severity::Warning,
-    summary: "a lock file of npm, pnpm or bun that is older than package.json",
-    why: "The lock file lacks a package that package.json requires, or is made for another version of it, or for a package that \
-          package.json does not require any more. The image is built with a command that refuses a lock file that does not \
-          fit, such as `npm ci`.",
-    wrong: r#"{ "graphs": { "agent": "./agent-with-an-outdated-lock.ts:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.ts:graph" } }"#,
-};
+static OUTDATED_PACKAGE_LOCK: Rule = rule!("outdated-package-lock");

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use toml::Table;
 
 use super::{Context, entry, written};
-use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, rule};
 use crate::files::Files;
 use crate::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::manifests::local_requirements::Refused;
@@ -180,61 +180,12 @@ fn check_package_json(context: &Context<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::new(&NO_PACKAGE_JSON, place, message).help(help))
 }
 
-static NO_BUILD_SYSTEM: Rule = Rule {
-    code: "no-build-system",
-    severity: Severity::Warning,
-    summary: "a Poetry project without a build system",
-    why: "Installers use setuptools for a pyproject.toml without [build-system], and setuptools does not read \
-          [tool.poetry]: it would install an empty package without requirements. The requirements are installed, and \
-          the code is imported from the directory; names, scripts and versions of the package are not available.",
-    wrong: r#"{ "dependencies": ["./project-with-tool-poetry-only"] }"#,
-    right: r#"{ "dependencies": ["./project-with-build-system"] }"#,
-};
+static NO_BUILD_SYSTEM: Rule = rule!("no-build-system");
 
-static NO_PACKAGE_JSON: Rule = Rule {
-    code: "no-package-json",
-    severity: Severity::Error,
-    summary: "JavaScript graphs whose packages are not installed",
-    why: "The packages of JavaScript graphs are installed from the package.json beside the configuration, or else from that of \
-          a directory in `dependencies`, or else from the nearest one above the configuration. Without any of them, the \
-          server does not start, since it imports the graph library from the project. Commands that build an image \
-          accept this with `--install-command`.",
-    wrong: r#"{ "graphs": { "agent": "./web/agent.ts:graph" } }"#,
-    right: r#"{ "dependencies": ["./web"], "graphs": { "agent": "./web/agent.ts:graph" } }"#,
-};
+static NO_PACKAGE_JSON: Rule = rule!("no-package-json");
 
-static UNINSTALLABLE_PACKAGE: Rule = Rule {
-    code: "uninstallable-package",
-    severity: Severity::Error,
-    summary: "a local package that its build backend refuses",
-    why: "setuptools without settings refuses a directory with several packages or modules side by side, and with them \
-          packages whose directories do not exist. hatchling \
-          without settings looks for a package with the name of the project. Other backends than setuptools refuse a \
-          project whose readme or licence file does not exist. The installation would fail.",
-    wrong: r#"{ "dependencies": ["./project-with-two-packages"] }"#,
-    right: r#"{ "dependencies": ["./project-with-one-package"] }"#,
-};
+static UNINSTALLABLE_PACKAGE: Rule = rule!("uninstallable-package");
 
-pub(super) static UNINSTALLED_REQUIREMENTS: Rule = Rule {
-    code: "uninstalled-requirements",
-    severity: Severity::Warning,
-    summary: "a project whose requirements are not installed",
-    why: "A directory without a pyproject.toml, setup.py or requirements.txt is only added to Python's import path. \
-          If the project above it lists requirements, but is not among the `dependencies`, none of them is \
-          installed.",
-    wrong: r#"{ "dependencies": ["./src"] }"#,
-    right: r#"{ "dependencies": ["."] }"#,
-};
+pub(super) static UNINSTALLED_REQUIREMENTS: Rule = rule!("uninstalled-requirements");
 
-static UNUSABLE_LOCAL_REQUIREMENT: Rule = Rule {
-    code: "unusable-local-requirement",
-    severity: Severity::Error,
-    summary: "a requirement from a local directory or archive that cannot be used",
-    why: "The manifest of a local dependency takes a requirement from a directory or an archive: with `path` or `workspace` in \
-          [tool.uv.sources], with `path` in [tool.poetry.dependencies], with a `file:` URL, or with a path in a \
-          requirements.txt. They become part of the image, and are installed with the others. If that is not possible, \
-          the package is not looked up in the package index instead, where its name may belong to someone \
-          else.",
-    wrong: r#"{ "dependencies": ["./project-that-requires-a-missing-directory"] }"#,
-    right: r#"{ "dependencies": ["./project"] }"#,
-};
+static UNUSABLE_LOCAL_REQUIREMENT: Rule = rule!("unusable-local-requirement");

@@ -1,7 +1,7 @@
 //! `pip_config_file`: whether it is read.
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&UV_IGNORES_PIP_CONFIG];
@@ -17,12 +17,4 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-static UV_IGNORES_PIP_CONFIG: Rule = Rule {
-    code: "uv-ignores-pip-config",
-    severity: Severity::Warning,
-    summary: "`pip_config_file` has no effect with uv",
-    why: "uv does not read pip configuration files, so with `pip_installer` set to `uv` packages would come from the public \
-          index.",
-    wrong: r#"{ "pip_installer": "uv", "pip_config_file": "./pip.conf" }"#,
-    right: r#"{ "pip_config_file": "./pip.conf" }"#,
-};
+static UV_IGNORES_PIP_CONFIG: Rule = rule!("uv-ignores-pip-config");

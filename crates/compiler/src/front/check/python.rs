@@ -1,7 +1,7 @@
 //! `requires-python` of local packages: does the Python of the image fit it?
 
 use super::{Context, entry, written};
-use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, rule};
 use crate::front::base_image;
 use crate::manifests;
 use crate::manifests::requires_python::{Fit, RequiresPython};
@@ -82,23 +82,6 @@ fn check_package(
     Some(Diagnostic::new(rule, Place::Value(place), message).related(related).help(help))
 }
 
-static INCOMPATIBLE_PYTHON: Rule = Rule {
-    code: "incompatible-python",
-    severity: Severity::Error,
-    summary: "a local package that cannot be installed with the image's Python",
-    why: "Installers refuse a package if the Python version is not in the range of its `requires-python` (poetry: `python`; \
-          setuptools: `python_requires`). uv ignores upper bounds, pip does not. The build would fail after everything \
-          else was installed. `dev` selects an interpreter that fits the range.",
-    wrong: r#"{ "dependencies": ["./package-for-3.12-and-later"], "python_version": "3.11" }"#,
-    right: r#"{ "dependencies": ["./package-for-3.12-and-later"], "python_version": "3.12" }"#,
-};
+static INCOMPATIBLE_PYTHON: Rule = rule!("incompatible-python");
 
-static UNTESTED_PYTHON: Rule = Rule {
-    code: "untested-python",
-    severity: Severity::Warning,
-    summary: "a local package that does not support the image's Python",
-    why: "The Python version of the image is above the range of the package's `requires-python`. uv ignores upper bounds \
-          and installs the package, which its authors may not have tested with this version. pip would refuse it.",
-    wrong: r#"{ "dependencies": ["./package-for-3.11-and-3.12"], "python_version": "3.13" }"#,
-    right: r#"{ "dependencies": ["./package-for-3.11-and-3.12"], "python_version": "3.12" }"#,
-};
+static UNTESTED_PYTHON: Rule = rule!("untested-python");

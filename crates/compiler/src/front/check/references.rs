@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{Context, locations, modules, written};
-use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Related, Rule, rule};
 use crate::files::{FileKind, Files};
 use crate::front::config::Variant;
 use crate::front::keys::{Form, Languages};
@@ -297,75 +297,16 @@ fn check_value(context: &mut Context<'_>, located: &Located, path: &str, name: &
     Some(diagnostic.help(format!("use the name of {expected}")))
 }
 
-static MALFORMED_REFERENCE: Rule = Rule {
-    code: "malformed-reference",
-    severity: Severity::Error,
-    summary: "malformed reference",
-    why: "A reference is the path of a file, a colon, and a name that is defined in the file. Instead of a path it may have a \
-          dotted Python module; `store.path` and `checkpointer.path` take a dotted name such as `package.module.name`. The \
-          server cannot load anything else.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static MALFORMED_REFERENCE: Rule = rule!("malformed-reference");
 
-static REFERENCE_NOT_FOUND: Rule = Rule {
-    code: "reference-not-found",
-    severity: Severity::Error,
-    summary: "a reference to a file that does not exist",
-    why: "Paths are relative to the directory of the configuration, not to a dependency or to the working directory. The \
-          server does not start if it cannot load the file.",
-    wrong: r#"{ "graphs": { "agent": "./src/agnet.py:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./src/agent.py:graph" } }"#,
-};
+static REFERENCE_NOT_FOUND: Rule = rule!("reference-not-found");
 
-static REFERENCE_OUTSIDE_DEPENDENCIES: Rule = Rule {
-    code: "reference-outside-dependencies",
-    severity: Severity::Error,
-    summary: "a reference to a file outside of the dependencies",
-    why: "The image contains only the directories in `dependencies`; in JavaScript and TypeScript projects, also the \
-          directory of the configuration. The file exists here, but not in the image.",
-    wrong: r#"{ "dependencies": ["./libs"], "graphs": { "agent": "./src/agent.py:graph" } }"#,
-    right: r#"{ "dependencies": ["./libs", "."], "graphs": { "agent": "./src/agent.py:graph" } }"#,
-};
+static REFERENCE_OUTSIDE_DEPENDENCIES: Rule = rule!("reference-outside-dependencies");
 
-static SOURCE_SYNTAX_ERROR: Rule = Rule {
-    code: "source-syntax-error",
-    severity: Severity::Error,
-    summary: "a syntax error in a file that a reference names",
-    why: "The server imports the file when it starts, and would stop with this error. Only errors that certainly keep \
-          Python or Node.js from reading the file are reported, and only the first one of each file.",
-    wrong: r#"{ "graphs": { "agent": "./broken.py:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static SOURCE_SYNTAX_ERROR: Rule = rule!("source-syntax-error");
 
-static UNSUPPORTED_FILE_TYPE: Rule = Rule {
-    code: "unsupported-file-type",
-    severity: Severity::Error,
-    summary: "the server cannot load this file",
-    why: "The server selects the loader by the file's extension. The Python server loads Python files, and JavaScript and \
-          TypeScript (without JSX) for graphs, `auth.path` and `http.app` if the image has Node.js. The JavaScript server loads \
-          JavaScript and TypeScript files. UI components are JavaScript or TypeScript.",
-    wrong: r#"{ "graphs": { "agent": "./agent.ipynb:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static UNSUPPORTED_FILE_TYPE: Rule = rule!("unsupported-file-type");
 
-static UNSUPPORTED_SYNTAX: Rule = Rule {
-    code: "unsupported-syntax",
-    severity: Severity::Error,
-    summary: "syntax that is newer than the Python version of the image",
-    why: "The image runs the version in `python_version`, by default 3.11. An older version than the code was written \
-          for cannot read the file, so the server would not start.",
-    wrong: r#"{ "python_version": "3.11", "graphs": { "agent": "./uses_type_statement.py:graph" } }"#,
-    right: r#"{ "python_version": "3.12", "graphs": { "agent": "./uses_type_statement.py:graph" } }"#,
-};
+static UNSUPPORTED_SYNTAX: Rule = rule!("unsupported-syntax");
 
-static UNUSABLE_VALUE: Rule = Rule {
-    code: "unusable-value",
-    severity: Severity::Error,
-    summary: "a name whose value the server cannot use",
-    why: "The file defines the name as a literal, such as a number or a list, or as a function or class where the \
-          server needs an object. The server checks the type when it starts, and would stop. A value that is not \
-          certain from its definition is not reported.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py:VERSION" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+static UNUSABLE_VALUE: Rule = rule!("unusable-value");

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::manifests::{MAX_FINDINGS, invalid};
 use super::{Context, boundary, entry, written};
-use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Related, Rule, rule};
 use crate::files::Files;
 use crate::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::manifests::requirements_txt::{self, Entry, Kind, Part};
@@ -181,33 +181,8 @@ fn not_included(
     Some((diagnostic, format!("there is no file `{shown}`")))
 }
 
-static ABSOLUTE_INCLUDE: Rule = Rule {
-    code: "absolute-include",
-    severity: Severity::Warning,
-    summary: "a requirements.txt that includes a file by an absolute path",
-    why: "The installer looks for the file in the image, which only has the files of the base image and of the local \
-          dependencies. agentcli does not read it.",
-    wrong: r#"{ "dependencies": ["./dependency-with-an-absolute-include"] }"#,
-    right: r#"{ "dependencies": ["./dependency"] }"#,
-};
+static ABSOLUTE_INCLUDE: Rule = rule!("absolute-include");
 
-static INVALID_REQUIREMENT: Rule = Rule {
-    code: "invalid-requirement",
-    severity: Severity::Error,
-    summary: "a requirement that does not follow PEP 508",
-    why: "A requirement is a package name, followed by optional extras in brackets, versions or a URL, and a condition. \
-          Installers refuse anything else, and take options on their command line only. This also covers the \
-          `requirements.txt` and the `project.dependencies` in the `pyproject.toml` of local dependencies.",
-    wrong: r#"{ "dependencies": [".", "langchain=0.3", "-r requirements.txt"] }"#,
-    right: r#"{ "dependencies": [".", "langchain==0.3.*"] }"#,
-};
+static INVALID_REQUIREMENT: Rule = rule!("invalid-requirement");
 
-static INVALID_REQUIREMENTS_FILE: Rule = Rule {
-    code: "invalid-requirements-file",
-    severity: Severity::Error,
-    summary: "a requirements.txt that installers refuse",
-    why: "Installers refuse a requirements.txt that has unknown options, includes a file that does not exist, or is \
-          neither UTF-8 nor UTF-16 with a byte order mark. The build of the image would fail.",
-    wrong: r#"{ "dependencies": ["./dependency-with-a-broken-requirements-file"] }"#,
-    right: r#"{ "dependencies": ["./dependency"] }"#,
-};
+static INVALID_REQUIREMENTS_FILE: Rule = rule!("invalid-requirements-file");

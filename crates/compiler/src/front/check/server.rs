@@ -1,7 +1,7 @@
 //! What the chosen server does not support.
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
 use crate::front::config::Variant;
 use crate::manifests::dockerfile::start_stage;
 use crate::paths;
@@ -85,12 +85,4 @@ fn report(context: &mut Context<'_>, pointer: Pointer, why: &str) {
     context.report(Diagnostic::new(&UNSUPPORTED_BY_SERVER, Place::Value(pointer), message).help(help));
 }
 
-static UNSUPPORTED_BY_SERVER: Rule = Rule {
-    code: "unsupported-by-server",
-    severity: Severity::Error,
-    summary: "the chosen server does not support this",
-    why: "Each server that `--server` can choose supports a part of the configuration. What it does not support would \
-          have no effect, or the server would not start.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py:graph" }, "image_distro": "wolfi" }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" }, "image_distro": "debian" }"#,
-};
+static UNSUPPORTED_BY_SERVER: Rule = rule!("unsupported-by-server");

@@ -1,7 +1,7 @@
 //! Local packages that would replace those of the server.
 
 use super::{Context, entry, written};
-use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Rule, rule};
 use crate::files::{FileKind, Files};
 use crate::manifests::dependency::{self, Local, LocalKind};
 use crate::manifests::requirement;
@@ -83,32 +83,8 @@ fn check_modules(context: &Context<'_>, index: Option<usize>, path: &str) -> Vec
     found
 }
 
-static INVALID_PACKAGE_DIRECTORY: Rule = Rule {
-    code: "invalid-package-directory",
-    severity: Severity::Error,
-    summary: "a package directory whose name cannot be imported",
-    why: "A directory with an `__init__.py` and without a manifest is an import package with the directory's name. A name \
-          with a `-` or a space cannot be imported.",
-    wrong: r#"{ "dependencies": ["./my-agent"] }"#,
-    right: r#"{ "dependencies": ["./my_agent"] }"#,
-};
+static INVALID_PACKAGE_DIRECTORY: Rule = rule!("invalid-package-directory");
 
-static RESERVED_PACKAGE_NAME: Rule = Rule {
-    code: "reserved-package-name",
-    severity: Severity::Error,
-    summary: "a local package with the name of one of the server's packages",
-    why: "Installing it would replace the package of that name that the server needs. The server would not start, or fail \
-          later in ways that are hard to trace.",
-    wrong: r#"{ "dependencies": ["./langgraph"] }"#,
-    right: r#"{ "dependencies": ["./my_graphs"] }"#,
-};
+static RESERVED_PACKAGE_NAME: Rule = rule!("reserved-package-name");
 
-static SHADOWED_MODULE: Rule = Rule {
-    code: "shadowed-module",
-    severity: Severity::Warning,
-    summary: "a local module with the name of one of the server's packages",
-    why: "The directory is added to Python's import path, so that the server and its libraries may import this module \
-          instead of the package that they need.",
-    wrong: r#"{ "dependencies": ["./graphs_with_httpx_py"] }"#,
-    right: r#"{ "dependencies": ["./graphs"] }"#,
-};
+static SHADOWED_MODULE: Rule = rule!("shadowed-module");

@@ -1,7 +1,7 @@
 //! `store.index`: the embedding model or function, and the length of its vectors.
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
 use crate::front::reference::is_embed_function;
 use crate::paths;
 
@@ -48,29 +48,8 @@ fn is_model(embed: &str) -> bool {
     embed.split_once(':').is_some_and(|(provider, model)| plain(provider) && plain(model))
 }
 
-static INVALID_EMBED: Rule = Rule {
-    code: "invalid-embed",
-    severity: Severity::Error,
-    summary: "`embed` is neither a model nor a function",
-    why: "The value is a model, `<provider>:<model>`, or a function, `<file>:<name>`.",
-    wrong: r#"{ "store": { "index": { "embed": "text-embedding-3-small", "dims": 1536 } } }"#,
-    right: r#"{ "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 1536 } } }"#,
-};
+static INVALID_EMBED: Rule = rule!("invalid-embed");
 
-static MISSING_DIMS: Rule = Rule {
-    code: "missing-dims",
-    severity: Severity::Error,
-    summary: "`embed` without `dims`",
-    why: "The database stores vectors of a fixed length, which must be the length of what the model or function returns.",
-    wrong: r#"{ "store": { "index": { "embed": "./embed.py:embed" } } }"#,
-    right: r#"{ "store": { "index": { "embed": "./embed.py:embed", "dims": 768 } } }"#,
-};
+static MISSING_DIMS: Rule = rule!("missing-dims");
 
-static MISSING_EMBED: Rule = Rule {
-    code: "missing-embed",
-    severity: Severity::Error,
-    summary: "`store.index` without `embed`",
-    why: "`store.index` enables semantic search, which needs a model or function that turns texts into vectors.",
-    wrong: r#"{ "store": { "index": { "dims": 1536 } } }"#,
-    right: r#"{ "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 1536 } } }"#,
-};
+static MISSING_EMBED: Rule = rule!("missing-embed");

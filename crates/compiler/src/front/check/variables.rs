@@ -3,7 +3,7 @@
 use std::mem;
 
 use super::{Context, image};
-use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, rule};
 use crate::files::Files;
 use crate::front::config::EnvConfig;
 use crate::front::keys;
@@ -95,12 +95,4 @@ fn related(path: &str, Definition { line, start }: Definition) -> Related {
 /// Stands for a value of the environment; no variable can contain it.
 const UNKNOWN: &str = "\0";
 
-static SECTION_VARIABLE: Rule = Rule {
-    code: "section-variable",
-    severity: Severity::Warning,
-    summary: "a variable in `env` overrides a section of the configuration",
-    why: "The server reads each section of the configuration from a variable, which the image sets. In `env`, the variable \
-          replaces the section without being checked, and its paths are not rewritten to the image's.",
-    wrong: r#"{ "env": { "LANGGRAPH_HTTP": "{\"app\": \"./app.py:app\"}" } }"#,
-    right: r#"{ "http": { "app": "./app.py:app" } }"#,
-};
+static SECTION_VARIABLE: Rule = rule!("section-variable");

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use pep508_rs::pep440_rs::Version;
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Rule, rule};
 use crate::front::base_image::is_api_version;
 use crate::front::config::Config;
 use crate::server::{OLDEST_NODE, RETIRED_DISTROS};
@@ -100,40 +100,10 @@ fn check_serde(context: &Context<'_>) -> Option<Diagnostic> {
     Some(diagnostic.help("write a later `api_version`, such as `0.5`, or remove `serde`"))
 }
 
-static UNAVAILABLE_DISTRO: Rule = Rule {
-    code: "unavailable-distro",
-    severity: Severity::Warning,
-    summary: "no server image for this distribution",
-    why: "The specification names the distribution, but there are no images of current servers for it, so the build fails \
-          unless `base_image` names one.",
-    wrong: r#"{ "image_distro": "bullseye" }"#,
-    right: r#"{ "image_distro": "bookworm" }"#,
-};
+static UNAVAILABLE_DISTRO: Rule = rule!("unavailable-distro");
 
-static INVALID_API_VERSION: Rule = Rule {
-    code: "invalid-api-version",
-    severity: Severity::Error,
-    summary: "`api_version` is not a version",
-    why: "The version is part of the tag of the server image: major.minor, with an optional patch and pre-release suffix. \
-          There are no images for ranges.",
-    wrong: r#"{ "api_version": ">=0.8" }"#,
-    right: r#"{ "api_version": "0.8" }"#,
-};
+static INVALID_API_VERSION: Rule = rule!("invalid-api-version");
 
-static INVALID_NODE_VERSION: Rule = Rule {
-    code: "invalid-node-version",
-    severity: Severity::Error,
-    summary: "invalid Node.js version",
-    why: "There is one image for each major version of Node.js from 20 on, and none for ranges or minor versions.",
-    wrong: r#"{ "node_version": ">=22" }"#,
-    right: r#"{ "node_version": "22" }"#,
-};
+static INVALID_NODE_VERSION: Rule = rule!("invalid-node-version");
 
-static SERDE_NEEDS_NEWER_SERVER: Rule = Rule {
-    code: "serde-needs-newer-server",
-    severity: Severity::Error,
-    summary: "`checkpointer.serde` with an older server",
-    why: "Servers before 0.5 ignore `checkpointer.serde`, and would restore state without its restrictions.",
-    wrong: r#"{ "api_version": "0.4", "checkpointer": { "serde": { "pickle_fallback": false } } }"#,
-    right: r#"{ "api_version": "0.5", "checkpointer": { "serde": { "pickle_fallback": false } } }"#,
-};
+static SERDE_NEEDS_NEWER_SERVER: Rule = rule!("serde-needs-newer-server");

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Context;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
 use crate::words::is_variable;
 
 /// All rules of this check.
@@ -159,51 +159,12 @@ fn domain_fault(domain: &str) -> Option<(&'static str, Range<usize>, String)> {
     ))
 }
 
-static INVALID_HEADER_NAME: Rule = Rule {
-    code: "invalid-header-name",
-    severity: Severity::Error,
-    summary: "invalid header name",
-    why: "Header names consist of letters, digits and a few symbols such as `-`. The server cannot send requests with others.",
-    wrong: r#"{ "webhooks": { "headers": { "X Api Key:": "1" } } }"#,
-    right: r#"{ "webhooks": { "headers": { "X-Api-Key": "1" } } }"#,
-};
+static INVALID_HEADER_NAME: Rule = rule!("invalid-header-name");
 
-static INVALID_HEADER_VALUE: Rule = Rule {
-    code: "invalid-header-value",
-    severity: Severity::Error,
-    summary: "invalid header value",
-    why: "Header values must not contain line breaks or other control characters except tabs. The server cannot send \
-          such a request.",
-    wrong: r#"{ "webhooks": { "headers": { "X-Source": "agent\nserver" } } }"#,
-    right: r#"{ "webhooks": { "headers": { "X-Source": "agent, server" } } }"#,
-};
+static INVALID_HEADER_VALUE: Rule = rule!("invalid-header-value");
 
-static MALFORMED_TEMPLATE: Rule = Rule {
-    code: "malformed-template",
-    severity: Severity::Error,
-    summary: "invalid template in a header",
-    why: "Templates insert environment variables, as `${{ env.NAME }}`. The server rejects others when it starts, or sends \
-          them unchanged.",
-    wrong: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ secrets.TOKEN }}" } } }"#,
-    right: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ env.AGENT_WEBHOOK_TOKEN }}" } } }"#,
-};
+static MALFORMED_TEMPLATE: Rule = rule!("malformed-template");
 
-static TEMPLATE_OUTSIDE_PREFIX: Rule = Rule {
-    code: "template-outside-prefix",
-    severity: Severity::Error,
-    summary: "a template uses a variable without the prefix",
-    why: "Templates may use only variables that start with `webhooks.env_prefix`, so that no other secret of the server is \
-          sent. The default is AGENT_WEBHOOK_ in agent.json, and LG_WEBHOOK_ in langgraph.json.",
-    wrong: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ env.OPENAI_API_KEY }}" } } }"#,
-    right: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ env.AGENT_WEBHOOK_TOKEN }}" } } }"#,
-};
+static TEMPLATE_OUTSIDE_PREFIX: Rule = rule!("template-outside-prefix");
 
-static UNSUPPORTED_WILDCARD: Rule = Rule {
-    code: "unsupported-wildcard",
-    severity: Severity::Error,
-    summary: "invalid allowed domain",
-    why: "A domain is a host, or `*.` and a host for all of its subdomains. Domains with a scheme, a port, a path or \
-          another `*` match nothing.",
-    wrong: r#"{ "webhooks": { "url": { "allowed_domains": ["https://*example.com"] } } }"#,
-    right: r#"{ "webhooks": { "url": { "allowed_domains": ["*.example.com"] } } }"#,
-};
+static UNSUPPORTED_WILDCARD: Rule = rule!("unsupported-wildcard");

@@ -2,7 +2,7 @@
 
 use super::manifests::{project, quoted};
 use super::{Context, written};
-use crate::diagnostic::{Diagnostic, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Rule, rule};
 use crate::files::Files;
 use crate::front::config::Variant;
 use crate::manifests::package_json;
@@ -114,35 +114,8 @@ fn outside_of_workspace(
     })
 }
 
-static EXCLUDED_WORKSPACE: Rule = Rule {
-    code: "excluded-workspace",
-    severity: Severity::Warning,
-    summary: "a JavaScript workspace that a .dockerignore excludes",
-    why: "The .dockerignore of the workspace's root excludes its package.json or that of this directory, often since it was \
-          written for another image. The directory requires no package of the workspace: its packages are installed \
-          without the workspace and its lock file.",
-    wrong: r#"{ "graphs": { "agent": "./agent-in-excluded-workspace.ts:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent-in-its-workspace.ts:graph" } }"#,
-};
+static EXCLUDED_WORKSPACE: Rule = rule!("excluded-workspace");
 
-static WORKSPACE_PACKAGE_NOT_BUILT: Rule = Rule {
-    code: "workspace-package-not-built",
-    severity: Severity::Warning,
-    summary: "a package of a JavaScript workspace that is not built",
-    why: "The project requires a package of its workspace whose `exports` or `main` name a compiled file. The file is not \
-          there, and no script of an installation builds it: the server does not start if a graph imports the package. \
-          Commands that build an image accept this with `--build-command`.",
-    wrong: r#"{ "graphs": { "agent": "./agent-of-unbuilt-package.ts:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent-of-built-package.ts:graph" } }"#,
-};
+static WORKSPACE_PACKAGE_NOT_BUILT: Rule = rule!("workspace-package-not-built");
 
-static WORKSPACE_PACKAGE_NOT_FOUND: Rule = Rule {
-    code: "workspace-package-not-found",
-    severity: Severity::Error,
-    summary: "a package of a JavaScript workspace that cannot be found",
-    why: "Package managers find packages such as `workspace:*` only in the workspace that lists the directory of the \
-          configuration: in `packages` of pnpm-workspace.yaml, or in `workspaces` of the root's package.json. Elsewhere \
-          the installation fails, or asks the public registry for a private name.",
-    wrong: r#"{ "graphs": { "agent": "./agent-in-no-workspace.ts:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent-in-its-workspace.ts:graph" } }"#,
-};
+static WORKSPACE_PACKAGE_NOT_FOUND: Rule = rule!("workspace-package-not-found");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::reached::Reached;
 use super::within;
-use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Related, Rule, rule};
 use crate::files::{FileKind, Files};
 use crate::front::check::{Context, modules, written};
 use crate::front::reference::{Located, Reference};
@@ -198,14 +198,4 @@ fn has_other(context: &Context<'_>, file: &str) -> bool {
     entries.iter().any(|(name, _)| is_other(name))
 }
 
-pub(super) static IMPORT_NOT_FOUND: Rule = Rule {
-    code: "import-not-found",
-    severity: Severity::Error,
-    summary: "an import of something that the project does not have",
-    why: "A file that the server loads, or that such a file imports, imports something of the project at its top level: a \
-          module that its package does not have, or a name that the module does not define. Python stops there, and the \
-          server does not start. Imports within `try`, `if` or a function are not reported, and neither are modules \
-          that define names while they run.",
-    wrong: r#"{ "graphs": { "agent": "./imports_a_missing_name.py:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+pub(super) static IMPORT_NOT_FOUND: Rule = rule!("import-not-found");

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::ancestors;
 use super::reached::Reached;
-use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Related, Rule, rule};
 use crate::files::Files;
 use crate::front::check::{Context, modules, written};
 use crate::front::reference::Located;
@@ -149,13 +149,4 @@ fn is_meant(context: &mut Context<'_>, directory: &str, import: &Import) -> bool
     import.names.is_empty() || import.names.iter().any(has)
 }
 
-pub(super) static MODULE_NOT_ON_PATH: Rule = Rule {
-    code: "module-not-on-path",
-    severity: Severity::Warning,
-    summary: "an import of a local module that is not on the import path",
-    why: "A file that the configuration names imports a module at its top level. Python finds a module beside the file that \
-          it runs, but the server loads the file instead of running it: modules are found in the `dependencies`, in \
-          their `src`, and in the directory of the configuration.",
-    wrong: r#"{ "dependencies": ["."], "graphs": { "agent": "./app/imports_helpers.py:graph" } }"#,
-    right: r#"{ "dependencies": ["."], "graphs": { "agent": "./app/imports_app_helpers.py:graph" } }"#,
-};
+pub(super) static MODULE_NOT_ON_PATH: Rule = rule!("module-not-on-path");

@@ -1,6 +1,6 @@
 //! Files that a build of the project makes, such as `./dist/agent.js`.
 
-use crate::diagnostic::{Rule, Severity};
+use crate::diagnostic::{Rule, rule};
 use crate::front::check::Context;
 use crate::front::config::Variant;
 use crate::manifests::installation::Installation;
@@ -31,13 +31,4 @@ pub(in crate::front::check) fn help(context: &Context<'_>) -> String {
     }
 }
 
-pub(in crate::front::check) static REFERENCE_NOT_BUILT: Rule = Rule {
-    code: "reference-not-built",
-    severity: Severity::Error,
-    summary: "a reference to a JavaScript file that is not built",
-    why: "The file is not in the build context, and nothing makes it. A graph that a build makes, such as \
-          `./dist/agent.js`, has to be built here before, or in the image: commands that build an image accept the \
-          reference with `--build-command`.",
-    wrong: r#"{ "graphs": { "agent": "./dist/agent.js:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./src/agent.ts:graph" } }"#,
-};
+pub(in crate::front::check) static REFERENCE_NOT_BUILT: Rule = rule!("reference-not-built");

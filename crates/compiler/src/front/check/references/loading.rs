@@ -2,7 +2,7 @@
 //! graphs with a checkpointer of their own.
 
 use super::within;
-use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Related, Rule, rule};
 use crate::front::check::{Context, modules, written};
 use crate::front::reference::{Located, Reference};
 use crate::manifests::symbols::{Annotation, Parameter};
@@ -129,46 +129,10 @@ pub(super) fn check_component(
     Some(Diagnostic::new(&OWN_CHECKPOINTER, place, message).help(help).related(related))
 }
 
-pub(super) static RELATIVE_IMPORT: Rule = Rule {
-    code: "relative-import",
-    severity: Severity::Error,
-    summary: "a relative import in a file that is loaded without its package",
-    why: "The server loads a reference by path as a file of its own, not as a part of the package around it. Python then \
-          stops at a relative import, such as `from .state import State`, at the top level of the file: attempted \
-          relative import with no known parent package. A reference by the name of the module, such as \
-          `my_package.graph:graph`, is imported as a part of its package.",
-    wrong: r#"{ "graphs": { "agent": "./src/my_package/graph.py:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "my_package.graph:graph" } }"#,
-};
+pub(super) static RELATIVE_IMPORT: Rule = rule!("relative-import");
 
-pub(super) static LAZY_NAME: Rule = Rule {
-    code: "lazy-name",
-    severity: Severity::Warning,
-    summary: "a name that only the `__getattr__` of its module gives",
-    why: "The server looks up graphs, `store.path` and `checkpointer.path` among the names that the module has once it is \
-          loaded, and does not ask its `__getattr__`. It does not start if the name is not there.",
-    wrong: r#"{ "graphs": { "agent": "./lazy.py:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+pub(super) static LAZY_NAME: Rule = rule!("lazy-name");
 
-pub(super) static UNSUPPORTED_FACTORY: Rule = Rule {
-    code: "unsupported-factory",
-    severity: Severity::Error,
-    summary: "a function with parameters that the server cannot fill",
-    why: "The server calls a function that returns a graph with the `RunnableConfig` of the run, with its `ServerRuntime`, \
-          or with both. With two parameters, exactly one must have the annotation `ServerRuntime`; more are refused, \
-          even with defaults. A function for `store.path` or `checkpointer.path` is called without arguments. Otherwise, \
-          the server does not start.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py:make_graph_with_config_and_tool" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:make_graph" } }"#,
-};
+pub(super) static UNSUPPORTED_FACTORY: Rule = rule!("unsupported-factory");
 
-pub(super) static OWN_CHECKPOINTER: Rule = Rule {
-    code: "own-checkpointer",
-    severity: Severity::Warning,
-    summary: "a graph that is compiled with its own checkpointer or store",
-    why: "The server stores the state of graphs itself. Deployed, it ignores a checkpointer or store that a graph is \
-          compiled with. The in-memory server, which `dev` runs, refuses to start with it.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py:graph_with_memory_saver" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+pub(super) static OWN_CHECKPOINTER: Rule = rule!("own-checkpointer");

@@ -1,7 +1,7 @@
 //! Names that a file does not define, and those that were probably meant.
 
 use super::{loading, within};
-use crate::diagnostic::{Diagnostic, Edit, Fix, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Rule, rule};
 use crate::front::check::{Context, written};
 use crate::front::reference::Located;
 use crate::manifests::symbols::{Definition, Module};
@@ -63,12 +63,4 @@ fn defined(module: &Module, located: &Located) -> String {
     }
 }
 
-pub(super) static UNDEFINED_NAME: Rule = Rule {
-    code: "undefined-name",
-    severity: Severity::Error,
-    summary: "a name that the file does not define",
-    why: "Nothing in the file binds the name at its top level, or the name is not exported. If the file could define it \
-          while it runs (`from x import *`, `globals()`), nothing is reported.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py:grahp" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
+pub(super) static UNDEFINED_NAME: Rule = rule!("undefined-name");
