@@ -35,6 +35,9 @@ mod source_date;
 mod table;
 mod target;
 mod variables;
+mod words;
+
+use std::ffi::OsString;
 
 use clap::{ArgMatches, ColorChoice, Parser};
 
@@ -111,6 +114,11 @@ pub trait Program: Parser {
     /// The options of every command.
     fn global(&self) -> &Global;
 
+    /// The command line, whose help may be arranged.
+    fn arranged(command: clap::Command) -> clap::Command {
+        command
+    }
+
     /// Checks the parsed arguments before they become values.
     ///
     /// # Errors
@@ -133,6 +141,13 @@ impl Program for Arguments {
         &self.global
     }
 
+    fn arranged(command: clap::Command) -> clap::Command {
+        let commands = grouped(&command);
+        command.help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}{{options}}{{after-help}}"
+        ))
+    }
+
     fn check(matches: &ArgMatches) -> Result<(), Error> {
         matches.subcommand_name().map_or(Ok(()), command::check_system)
     }
@@ -140,6 +155,31 @@ impl Program for Arguments {
     fn run(self, env: &mut Env) -> Result<(), Error> {
         self.command.run(env)
     }
+}
+
+/// The commands in their groups, and the heading of the options.
+fn grouped(command: &clap::Command) -> String {
+    let (heading, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
+    let shown = |name: &&str| command.find_subcommand(name).filter(|command| !command.is_hide_set());
+    let all = command::GROUPS.iter().flat_map(|(_, names)| *names).filter_map(shown);
+    let longest = all.map(|command| command.get_name().len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (group, names) in command::GROUPS {
+        text += &format!("{heading}{group}:{heading:#}\n");
+        for command in names.iter().filter_map(shown) {
+            let about = command.get_about().cloned().unwrap_or_default();
+            text += &format!("  {literal}{:longest$}{literal:#}  {}\n", command.get_name(), about.ansi());
+        }
+        text.push('\n');
+    }
+    text + &format!("{heading}Options:{heading:#}\n")
+}
+
+/// Shows the help of a command, as `--help` does.
+fn show_help(env: &mut Env, command: Vec<OsString>) -> Result<(), Error> {
+    let program = env.arguments.first().cloned().unwrap_or_default();
+    env.arguments = [program].into_iter().chain(command).chain(["--help".into()]).collect();
+    parse::<Arguments>(env).map(drop)
 }
 
 /// Does what the command line asks for; the answer is the exit code (see [`crate::error`]).
@@ -161,8 +201,9 @@ pub fn run_program<P: Program>(env: &mut Env) -> u8 {
 
 fn parse<P: Program>(env: &mut Env) -> Result<P, Error> {
     env.colour(env::colour_of(&env.arguments));
-    let command = P::command().term_width(env.width.min(HELP_WIDTH));
-    let matches = command.try_get_matches_from(&env.arguments)?;
+    let command = P::arranged(P::command()).term_width(env.width.min(HELP_WIDTH));
+    let matches = command.try_get_matches_from(&env.arguments);
+    let matches = matches.map_err(|error| words::explained(error, &env.arguments))?;
     let program = P::from_arg_matches(&matches)?;
     env.colour(program.global().color);
     env.verbose = program.global().verbose;

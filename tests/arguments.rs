@@ -20,6 +20,33 @@ fn help_and_version_are_results() {
 }
 
 #[test]
+fn help_is_a_command_too() {
+    for (command, option) in
+        [("help", "--help"), ("help build", "build --help"), ("help deploy logs", "deploy logs --help")]
+    {
+        let [by_command, by_option] = [command, option].map(|arguments| TestEnv::empty().run(arguments));
+        assert_eq!((by_command.code, by_command.out), (0, by_option.out), "{command}");
+    }
+    let all = TestEnv::empty().run("help").out;
+    for heading in ["Start:\n  init ", "\nShip:\n  lock ", "\nFiles:\n  dockerfile ", "\nServices:\n  host "]
+    {
+        assert!(all.contains(heading), "{all}");
+    }
+    assert!(!all.contains("guard"), "{all}");
+}
+
+/// Commands whose own business is another leave them to the long help.
+#[test]
+fn options_of_builds_are_one_group() {
+    for command in ["build", "up", "deploy", "dockerfile", "compose", "plan", "manifests"] {
+        let [short, long] =
+            ["-h", "--help"].map(|help| TestEnv::empty().run(&format!("{command} {help}")).out);
+        assert_eq!(long.matches("\nBuild options:\n").count(), 1, "{command}: {long}");
+        assert_eq!(short.contains("Build options"), command == "build", "{command}: {short}");
+    }
+}
+
+#[test]
 fn wrong_usage_has_its_own_exit_code() {
     for (arguments, expected) in [
         ("", "Usage: agentcli"),
@@ -28,6 +55,14 @@ fn wrong_usage_has_its_own_exit_code() {
         ("validate --format yaml", "possible values: text, json, sarif, github, gitlab, junit"),
         ("validate a.json --config b.json", "cannot be used with"),
         ("explain no-such", "unknown code or key `no-such`"),
+        ("check", "tip: `agentcli validate` checks the configuration"),
+        ("run", "tip: `agentcli dev` runs the server"),
+        ("logs --follow", "tip: `agentcli deploy logs`"),
+        ("up -d", "tip: `agentcli up --wait` leaves it running"),
+        ("up --detach", "tip: `agentcli up --wait` leaves it running"),
+        ("up --build", "tip: `up` builds the image"),
+        ("dev --reload", "tip: `dev` restarts on changes by itself"),
+        ("help nothing", "unrecognized subcommand 'nothing'"),
     ] {
         let run = TestEnv::empty().run(arguments);
         assert_eq!((run.code, run.out.as_str()), (2, ""), "{arguments}");

@@ -4,13 +4,13 @@
 mod shells;
 
 use crate::harness::TestEnv;
+use crate::reports::pages::lists;
 
-/// The names in the list of commands of a help text.
+/// The names in the lists of commands of a help text.
 fn subcommands(help: &str) -> Vec<&str> {
-    let lines =
-        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let names: Vec<&str> = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
-    names.into_iter().filter(|name| !name.is_empty()).collect()
+    let names =
+        lists(help).flat_map(str::lines).filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 #[test]

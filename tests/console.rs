@@ -74,7 +74,7 @@ impl Shell {
         }
         let ports = PORTS.map(|port| (port, free_port()));
         write_program(&at("programs/agentcli"), &program(&ports));
-        write_program(&at("programs/cargo"), INSTALL);
+        write_program(&at("programs/cargo"), CARGO);
         let (programs, variables, running) = (vec![at("programs")], Vec::new(), Vec::new());
         let shell = Self { directory, programs, variables, ports, running };
         fs::write(shell.state("variables"), "").unwrap();
@@ -200,8 +200,14 @@ impl Running {
     }
 }
 
-/// Stands for cargo: what it installs is there already, since a release build takes minutes.
-const INSTALL: &str = "#!/bin/sh\n[ \"$*\" = 'install --locked --path .' ]\n";
+/// Stands for cargo: what it installs or runs is there already, since a release build takes minutes.
+const CARGO: &str = r#"#!/bin/sh
+case "$*" in
+'install --locked --path .') ;;
+'run --release --locked --bin agentcli -- '*) shift 6 && exec agentcli "$@" ;;
+*) exit 1 ;;
+esac
+"#;
 
 /// A program that runs `agentcli` on the ports that are used, and without pulling: base images are local on the test
 /// engines.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use clap::Arg;
 use jiff::Timestamp;
 
 use super::console::{note, visible_line};
@@ -25,13 +26,23 @@ const PREDEFINED: &[&str] = &["all_proxy", "ftp_proxy", "http_proxy", "https_pro
 /// The variable with the socket of the SSH agent.
 const AGENT: &str = "SSH_AUTH_SOCK";
 
+/// The heading of the options of builds.
+pub(super) const HEADING: &str = "Build options";
+
+/// Leaves the options of builds to the long help: for commands whose own business is another.
+pub(super) fn in_long_help(argument: Arg) -> Arg {
+    let is_of_builds = argument.get_help_heading() == Some(HEADING);
+    if is_of_builds { argument.hide_short_help(true) } else { argument }
+}
+
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = HEADING)]
 pub(super) struct BuildOptions {
     /// Pull newer images (default)
-    #[arg(long, overrides_with = "no_pull")]
+    #[arg(long, overrides_with = "no_pull", hide_short_help = true)]
     pull: bool,
 
-    /// Use local images only
+    /// Use local images only; without it, they are used if their registry cannot be reached
     #[arg(long)]
     no_pull: bool,
 

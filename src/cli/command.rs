@@ -11,6 +11,7 @@ mod down;
 mod explain;
 mod graph;
 mod guard;
+mod help;
 mod host;
 mod init;
 mod invoke;
@@ -31,174 +32,190 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use super::env::Env;
 use crate::error::Error;
 
-/// Defines the commands: what `--help` says of them, in their order, and what runs them.
+/// Defines the commands: what `--help` says of them, in their groups and order, and what runs them.
 macro_rules! commands {
-    ($($(#[doc = $help:literal])* $(#[command($attribute:meta)])? $name:ident($file:ident),)*) => {
+    ($($group:literal: {
+        $($(#[doc = $help:literal])* $(#[command($attribute:meta)])? $name:ident($file:ident),)*
+    })*) => {
+        /// The headings of the groups, each with the names of its commands.
+        pub(super) const GROUPS: &[(&str, &[&str])] = &[$(($group, &[$(stringify!($file)),*])),*];
+
         /// One command and its arguments.
         #[derive(Debug, clap::Subcommand)]
         #[allow(clippy::large_enum_variant, reason = "there is one, and it lives shortly")]
         pub(super) enum Command {
-            $($(#[doc = $help])* $(#[command($attribute)])? $name(Deferred<$file::$name>),)*
+            $($($(#[doc = $help])* $(#[command($attribute)])? $name(Deferred<$file::$name>),)*)*
         }
 
         impl Command {
             /// Does it.
             pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-                match self { $(Self::$name(Deferred(arguments)) => arguments.run(env),)* }
+                match self { $($(Self::$name(Deferred(arguments)) => arguments.run(env),)*)* }
             }
         }
     };
 }
 
 commands! {
-    /// Create a project from a template
-    ///
-    /// The project validates, runs with `dev` without an API key, builds, and has tests. No network is used. The directory
-    /// has to be empty unless --force is given, and no existing file is ever changed.
-    New(new),
+    "Start": {
+        /// Write the configuration of an existing project
+        ///
+        /// Finds the graphs that Python files assign at their top level and that TypeScript and JavaScript files export, the
+        /// manifest, the version of Python, and `.env`. Writes agent.json and nothing else, and only if it is valid. Nothing of
+        /// the project is run, and no existing file is changed.
+        Init(init),
 
-    /// Write the configuration of an existing project
-    ///
-    /// Finds the graphs that Python files assign at their top level and that TypeScript and JavaScript files export, the
-    /// manifest, the version of Python, and `.env`. Writes agent.json and nothing else, and only if it is valid. Nothing of
-    /// the project is run, and no existing file is changed.
-    Init(init),
+        /// Create a project from a template
+        ///
+        /// The project validates, runs with `dev` without an API key, builds, and has tests. No network is used. The directory
+        /// has to be empty unless --force is given, and no existing file is ever changed.
+        New(new),
 
-    /// Check configuration files
-    ///
-    /// Every mistake is shown in one run, with its place and what to write instead. Findings go to stdout.
-    Validate(validate),
+        /// Run the server on this machine, without a container
+        ///
+        /// Missing packages are installed into .agentcli, a directory beside the configuration that git ignores, and those of
+        /// package.json into node_modules; no other file is changed. State is kept between runs. The server restarts when the
+        /// source, the configuration or the env file changes. If a change breaks the project, dev reports it, keeps the last
+        /// working server, and waits for the next change.
+        Dev(dev),
 
-    /// Run the server on this machine, without a container
-    ///
-    /// Missing packages are installed into .agentcli, a directory beside the configuration that git ignores, and those of
-    /// package.json into node_modules; no other file is changed. State is kept between runs. The server restarts when the
-    /// source, the configuration or the env file changes. If a change breaks the project, dev reports it, keeps the last
-    /// working server, and waits for the next change.
-    Dev(dev),
+        /// Open a page for a server: chat, runs, threads and the graph
+        ///
+        /// Serves the page of `dev` on this machine, at a path that only this run knows, and forwards its requests to the server
+        /// with the given headers. Without a URL or --deployment, the server is that of `dev` for the project here, or else of
+        /// `up`. Ctrl-C ends it.
+        Open(open),
 
-    /// Run a graph of a server
-    ///
-    /// Without --url or --deployment, the server is that of `dev` for the project here, or else of `up`. GRAPH may be left out
-    /// if the server has one graph.
-    ///
-    /// On a terminal, the text of language models is printed as it arrives, and steps of the graph are printed on stderr.
-    /// Otherwise, only the answer is printed: the text of the last message if a language model wrote it, or else the
-    /// final state as JSON. Ctrl-C cancels the run.
-    Invoke(invoke),
+        /// Run a graph of a server
+        ///
+        /// Without --url or --deployment, the server is that of `dev` for the project here, or else of `up`. GRAPH may be left out
+        /// if the server has one graph.
+        ///
+        /// On a terminal, the text of language models is printed as it arrives, and steps of the graph are printed on stderr.
+        /// Otherwise, only the answer is printed: the text of the last message if a language model wrote it, or else the
+        /// final state as JSON. Ctrl-C cancels the run.
+        Invoke(invoke),
 
-    /// Open a page for a server: chat, runs, threads and the graph
-    ///
-    /// Serves the page of `dev` on this machine, at a path that only this run knows, and forwards its requests to the server
-    /// with the given headers. Without a URL or --deployment, the server is that of `dev` for the project here, or else of
-    /// `up`. Ctrl-C ends it.
-    Open(open),
+        /// Draw the graphs of the configuration
+        ///
+        /// The nodes and edges are read from the source, of which nothing is run: no package, key or server is needed. A dashed
+        /// line is an edge that a run may take or not; a dotted one is named by code only. What the source computes is not
+        /// drawn.
+        Graph(graph),
 
-    /// Draw the graphs of the configuration
-    ///
-    /// The nodes and edges are read from the source, of which nothing is run: no package, key or server is needed. A dashed
-    /// line is an edge that a run may take or not; a dotted one is named by code only. What the source computes is not
-    /// drawn.
-    Graph(graph),
+        /// Check configuration files
+        ///
+        /// Every mistake is shown in one run, with its place and what to write instead. Findings go to stdout.
+        Validate(validate),
 
-    /// Lock the images of the configuration by their digests
-    ///
-    /// Writes agent.lock beside the configuration: the digest of the base image and of each of its platforms, the same for
-    /// PostgreSQL and Redis, and the version of the server. The registries are asked, with the credentials of `docker login`;
-    /// no container engine is needed. What is still right in the file stays as it is, unless --upgrade is given.
-    ///
-    /// Commands that make or run images use them with --locked, and in CI jobs without it, and fail with the difference if
-    /// the file is not up to date.
-    Lock(lock),
+        /// Explain a finding, with an invalid and a valid example
+        Explain(explain),
 
-    /// Build the image of the server
-    ///
-    /// Prints the image's ID and names on stdout. After an edit of the source, only the last layer is rebuilt.
-    ///
-    /// With --no-pull, an image is not built again if it is up to date: it still has its names, and was built on this machine
-    /// from the same files, Dockerfile, platform and base image. --no-cache builds it anyway.
-    Build(build),
+        /// Check this machine for the requirements of dev, build, up and deploy
+        ///
+        /// Shows each requirement, and the next step for everything that is not fine. Nothing is installed or changed, and no
+        /// secret is shown.
+        ///
+        /// The exit code is 1 if something is missing that the named commands need; without names, that `dev`, `build` or `up`
+        /// needs for the configuration here.
+        Doctor(doctor),
 
-    /// Build and deploy the server to a deployment service
-    ///
-    /// Builds an image, pushes it, and creates or updates a deployment. The subcommands manage deployments.
-    Deploy(deploy),
+        /// Show the help of a command
+        Help(help),
+    }
 
-    /// Run the server in containers, with its database
-    ///
-    /// Builds the image, starts what is not running, and shows the server's log. Ctrl-C stops all containers and keeps the
-    /// data; a second Ctrl-C kills them. Unchanged containers are left running.
-    Up(up),
+    "Ship": {
+        /// Lock the images of the configuration by their digests
+        ///
+        /// Writes agent.lock beside the configuration: the digest of the base image and of each of its platforms, the same for
+        /// PostgreSQL and Redis, and the version of the server. The registries are asked, with the credentials of `docker login`;
+        /// no container engine is needed. What is still right in the file stays as it is, unless --upgrade is given.
+        ///
+        /// Commands that make or run images use them with --locked, and in CI jobs without it, and fail with the difference if
+        /// the file is not up to date.
+        Lock(lock),
 
-    /// Stop and remove what `up` started
-    ///
-    /// The data is kept unless --volumes is given.
-    Down(down),
+        /// Build the image of the server
+        ///
+        /// Prints the image's ID and names on stdout. After an edit of the source, only the last layer is rebuilt.
+        ///
+        /// With --no-pull, an image is not built again if it is up to date: it still has its names, and was built on this machine
+        /// from the same files, Dockerfile, platform and base image. --no-cache builds it anyway.
+        Build(build),
 
-    /// Write the Dockerfile of the configuration
-    ///
-    /// A second file, SAVE_PATH.dockerignore, selects what the build sees. Run it again whenever the configuration
-    /// changes; --check fails if the files are out of date.
-    Dockerfile(dockerfile),
+        /// Run the server in containers, with its database
+        ///
+        /// Builds the image, starts what is not running, and shows the server's log. Ctrl-C stops all containers and keeps the
+        /// data; a second Ctrl-C kills them. Unchanged containers are left running.
+        Up(up),
 
-    /// Write a compose file for the server and its database
-    ///
-    /// It defines what `up` runs: the server, PostgreSQL, Redis and, with --debugger-port, the debugger. Two files beside
-    /// it, *.Dockerfile and *.Dockerfile.dockerignore, build the server's image. Run it again whenever the configuration
-    /// changes; --check fails if the files are out of date.
-    Compose(compose),
+        /// Stop and remove what `up` started
+        ///
+        /// The data is kept unless --volumes is given.
+        Down(down),
 
-    /// Write Kubernetes manifests for the server and its database
-    ///
-    /// They define a Deployment of the server with its Service, ConfigMap, autoscaler and migrations, PostgreSQL and Redis, and
-    /// what the resources of the deployment ask for. The image has to be in a registry that the cluster pulls from. Secrets
-    /// are named, not written, unless --with-secrets is given.
-    ///
-    /// Run it again whenever the configuration or the image changes; --check fails if the file is out of date.
-    Manifests(manifests),
+        /// Build and deploy the server to a deployment service
+        ///
+        /// Builds an image, pushes it, and creates or updates a deployment. The subcommands manage deployments.
+        Deploy(deploy),
+    }
 
-    /// Print what a build would do, as JSON
-    ///
-    /// The plan holds every decision: the server and its image, the build context, the steps in order, and what the
-    /// server reads from its environment. Values of `env` are not part of it.
-    Plan(plan),
+    "Files": {
+        /// Write the Dockerfile of the configuration
+        ///
+        /// A second file, SAVE_PATH.dockerignore, selects what the build sees. Run it again whenever the configuration
+        /// changes; --check fails if the files are out of date.
+        Dockerfile(dockerfile),
 
-    /// Check this machine for the requirements of dev, build, up and deploy
-    ///
-    /// Shows each requirement, and the next step for everything that is not fine. Nothing is installed or changed, and no
-    /// secret is shown.
-    ///
-    /// The exit code is 1 if something is missing that the named commands need; without names, that `dev`, `build` or `up`
-    /// needs for the configuration here.
-    Doctor(doctor),
+        /// Write a compose file for the server and its database
+        ///
+        /// It defines what `up` runs: the server, PostgreSQL, Redis and, with --debugger-port, the debugger. Two files beside
+        /// it, *.Dockerfile and *.Dockerfile.dockerignore, build the server's image. Run it again whenever the configuration
+        /// changes; --check fails if the files are out of date.
+        Compose(compose),
 
-    /// Run a deployment service on this machine
-    Host(host),
+        /// Write Kubernetes manifests for the server and its database
+        ///
+        /// They define a Deployment of the server with its Service, ConfigMap, autoscaler and migrations, PostgreSQL and Redis, and
+        /// what the resources of the deployment ask for. The image has to be in a registry that the cluster pulls from. Secrets
+        /// are named, not written, unless --with-secrets is given.
+        ///
+        /// Run it again whenever the configuration or the image changes; --check fails if the file is out of date.
+        Manifests(manifests),
 
-    /// Explain a finding, with an invalid and a valid example
-    Explain(explain),
+        /// Print what a build would do, as JSON
+        ///
+        /// The plan holds every decision: the server and its image, the build context, the steps in order, and what the
+        /// server reads from its environment. Values of `env` are not part of it.
+        Plan(plan),
 
-    /// Print the JSON Schema of the configuration, or of what a command prints for programs
-    ///
-    /// Editors complete and explain every key with it: save it beside the configuration and name it in "$schema".
-    Schema(schema),
+        /// Print the JSON Schema of the configuration, or of the output of a command
+        ///
+        /// Editors complete and explain every key with it: save it beside the configuration and name it in "$schema".
+        Schema(schema),
 
-    /// Run the language server for editors
-    ///
-    /// Editors start it; it speaks the Language Server Protocol on stdin and stdout. It checks agent.json and
-    /// langgraph.json while they are edited, from the unsaved text.
-    Lsp(lsp),
+        /// Print the completion script of a shell
+        Completions(completions),
+    }
 
-    /// Print the completion script of a shell
-    Completions(completions),
+    "Services": {
+        /// Run a deployment service on this machine
+        Host(host),
 
-    /// Write manual pages and completion scripts for a package
-    #[command(hide = true)]
-    PackageFiles(package_files),
+        /// Run the language server for editors
+        ///
+        /// Editors start it; it speaks the Language Server Protocol on stdin and stdout. It checks agent.json and
+        /// langgraph.json while they are edited, from the unsaved text.
+        Lsp(lsp),
 
-    /// Run a command until it exits or stdin ends
-    #[command(hide = true)]
-    Guard(guard),
+        /// Write manual pages and completion scripts for a package
+        #[command(hide = true)]
+        PackageFiles(package_files),
+
+        /// Run a command until it exits or stdin ends
+        #[command(hide = true)]
+        Guard(guard),
+    }
 }
 
 /// The commands that stop processes by signals, which Windows lacks.

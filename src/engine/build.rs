@@ -68,13 +68,30 @@ pub(super) enum Report {
 }
 
 impl Engine {
-    /// Builds the image, unless it is up to date, and reports progress to `events`. Dropping the future stops the
-    /// build on the engine.
+    /// Builds the image, unless it is up to date, and reports progress to `events`. If a registry cannot be reached, base
+    /// images that are here are used, with a warning. Dropping the future stops the build on the engine.
     ///
     /// # Errors
     ///
     /// The context cannot be read, a base image cannot be pulled, a step fails, or the engine refuses or disconnects.
     pub async fn build(
+        &self,
+        request: BuildRequest,
+        mut events: impl FnMut(BuildEvent),
+    ) -> Result<Built, Error> {
+        let built = self.build_once(request.clone(), &mut events).await;
+        match built {
+            Err(error)
+                if request.pull && error.is_unreachable_registry() && self.has_all(&request.images).await =>
+            {
+                events(BuildEvent::Warning { message: format!("{error}; using the local image") });
+                self.build_once(BuildRequest { pull: false, ..request }, events).await
+            }
+            built => built,
+        }
+    }
+
+    async fn build_once(
         &self,
         mut request: BuildRequest,
         events: impl FnMut(BuildEvent),

@@ -205,7 +205,15 @@ impl Refusal {
         if is_unauthorized(&reason) {
             Self::Unauthorized
         } else if is_unavailable(&reason)
-            || has(&["eof", "connection re", "timeout", "timed out", "no route", "no such host"])
+            || has(&[
+                "eof",
+                "connection re",
+                "timeout",
+                "timed out",
+                "no route",
+                "no such host",
+                "unreachable",
+            ])
             || has(&[
                 "500 internal",
                 "502 bad",
@@ -292,6 +300,11 @@ impl Error {
     /// Whether there is no engine to talk to.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::NoEngine { .. } | Self::Unreachable { .. })
+    }
+
+    /// Whether the registry of an image that is to be pulled cannot be reached.
+    pub fn is_unreachable_registry(&self) -> bool {
+        matches!(self, Self::Pull { reason, .. } if Refusal::from_reason(reason) == Refusal::Unavailable)
     }
 
     /// Whether a retry may succeed.

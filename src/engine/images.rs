@@ -98,6 +98,16 @@ impl Engine {
         Ok(names.filter(is_below).collect())
     }
 
+    /// Whether all of these images are here, of which there are some.
+    pub(super) async fn has_all(&self, images: &[String]) -> bool {
+        for image in images {
+            if !matches!(self.image(image).await, Ok(Some(_))) {
+                return false;
+            }
+        }
+        !images.is_empty()
+    }
+
     /// Gives a local image another name, `repository:tag`.
     ///
     /// # Errors

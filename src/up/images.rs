@@ -48,7 +48,8 @@ pub(super) async fn build_image(
     Ok(before.ok().flatten().filter(|id| *id != built.id))
 }
 
-/// Returns the IDs of all images by their names. Pulls missing images, and with `pulls` also newer ones. The server's image
+/// Returns the IDs of all images by their names. Pulls missing images, and with `pulls` also newer ones if
+/// their registry can be reached. The server's image
 /// is never pulled over one that is here, because it may exist only here.
 pub(super) async fn provide(
     engine: &Engine,
@@ -67,10 +68,16 @@ pub(super) async fn provide(
         let id = match engine.image(name).await? {
             Some(id) if is_ours || !pulls => id,
             None if !pulls || is_built => return Err(Error::NoImage { image: name.to_owned() }),
-            _ => {
-                engine.pull(name, |event| hooks.event(&event)).await?;
-                engine.image(name).await?.ok_or_else(|| Error::NoImage { image: name.to_owned() })?
-            }
+            here => match (engine.pull(name, |event| hooks.event(&event)).await, here) {
+                (Err(error), Some(id)) if error.is_unreachable_registry() => {
+                    hooks.warn(format!("{error}; using the local image"));
+                    id
+                }
+                (pulled, _) => {
+                    pulled?;
+                    engine.image(name).await?.ok_or_else(|| Error::NoImage { image: name.to_owned() })?
+                }
+            },
         };
         ids.insert(name.to_owned(), id);
     }

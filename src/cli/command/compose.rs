@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::dockerfile as dockerfile_command;
 use crate::cli::agent_lock;
 use crate::cli::artifact::{Artifact, SaveOptions};
+use crate::cli::build_options::in_long_help;
 use crate::cli::compile::{Planned, directory_of};
 use crate::cli::console::{note, warn};
 use crate::cli::env::Env;
@@ -25,6 +26,7 @@ const NAME: &str = "compose.yaml";
 const NAMES: &[&str] = &[NAME, "compose.yml", "docker-compose.yaml", "docker-compose.yml"];
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_long_help))]
 #[command(after_help = "\
 Examples:
   agentcli compose compose.yaml           write it, and print the command that starts it

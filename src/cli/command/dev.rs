@@ -72,7 +72,7 @@ pub(crate) struct Dev {
     host: String,
 
     /// Port to listen on [default: 2024 or the next free one]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
 
     /// Name under which other programs ask for the server, such as host.docker.internal; may be repeated

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::agent_lock;
 use crate::cli::artifact::{Artifact, SaveOptions};
+use crate::cli::build_options::in_long_help;
 use crate::cli::compile::{PlanOptions, Planned, directory_of};
 use crate::cli::console::{note, warn};
 use crate::cli::env::Env;
@@ -19,6 +20,7 @@ use crate::project;
 use crate::ship::slug;
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_long_help))]
 #[command(after_help = "\
 Examples:
   agentcli dockerfile Dockerfile           write ./Dockerfile and print the command that builds it

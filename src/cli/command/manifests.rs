@@ -8,6 +8,7 @@ use crate::api::wire::{Deployment, Redacted, ResourceSpec};
 use crate::cli::account::AccountOptions;
 use crate::cli::agent_lock;
 use crate::cli::artifact::{Artifact, SaveOptions};
+use crate::cli::build_options::in_long_help;
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{note, visible_line, warn};
 use crate::cli::env::Env;
@@ -28,6 +29,7 @@ use crate::project;
 const NAME: &str = "manifests.yaml";
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_long_help))]
 #[command(after_help = "\
 Examples:
   agentcli manifests k8s.yaml --image r.example/agent:1          write them

@@ -1,6 +1,7 @@
 //! `agentcli plan`
 
 use crate::cli::agent_lock;
+use crate::cli::build_options::in_long_help;
 use crate::cli::compile::PlanOptions;
 use crate::cli::env::Env;
 use crate::cli::table;
@@ -8,6 +9,7 @@ use crate::compiler::back::plan;
 use crate::error::Error;
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_long_help))]
 pub(crate) struct Plan {
     #[command(flatten)]
     options: PlanOptions,

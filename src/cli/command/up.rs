@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::agent_lock;
-use crate::cli::build_options::BuildOptions;
+use crate::cli::build_options::{BuildOptions, in_long_help};
 use crate::cli::compile::Planned;
 use crate::cli::console;
 use crate::cli::env::Env;
@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::up::{self, Hooks, Mode, Options, Session};
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_long_help))]
 #[command(after_help = "\
 Examples:
   agentcli up                     run it, on port 8123
@@ -50,7 +51,7 @@ pub(crate) struct Up {
     recreate: bool,
 
     /// Leave unchanged containers running (the default)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_recreate: bool,
 
     /// Print events as JSON Lines

@@ -10,7 +10,7 @@ use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
 use crate::cli::account::AccountOptions;
 use crate::cli::agent_lock;
 use crate::cli::ask::confirm;
-use crate::cli::build_options::BuildOptions;
+use crate::cli::build_options::{BuildOptions, in_long_help};
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{visible_line, warn};
 use crate::cli::env::Env;
@@ -41,6 +41,7 @@ const TAG: &str = "latest";
 
 /// The arguments of `agentcli deploy` itself; its description is in the parent.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_long_help))]
 #[command(after_help = "\
 Examples:
   agentcli deploy --name my-agent
