@@ -3,8 +3,8 @@
 //! Both sides of a condition run, and a loop runs once if its items are unknown; what they do to a builder that was made
 //! before is not certain.
 
-pub(super) mod builder;
 mod bind;
+pub(super) mod builder;
 mod eval;
 
 use std::collections::HashMap;
