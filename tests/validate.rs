@@ -247,7 +247,7 @@ fn a_build_command_makes_graphs() {
     }
     let run = project.run("dockerfile - --build-command make");
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(run.out.contains("# custom build command\nRUN make\n"), "{}", run.out);
+    assert!(run.out.contains("\nCOPY . .\nRUN make\n"), "{}", run.out);
     // Not the copy of this machine.
     let project = project.file("dist/agent.js", "export const graph = {};");
     assert_eq!(project.run("dockerfile -").code, 1);

@@ -108,7 +108,7 @@ Application startup failed. Exiting."#
             .collect();
         let found = cause(&lines, Path::new("/p")).unwrap();
         assert_eq!(found.text, "src/graph.py:3: ModuleNotFoundError: No module named 'nothing'");
-        assert_eq!(found.lines.len(), 4);
+        assert_eq!(found.lines.len(), 3);
         assert!(cause(&lines, Path::new("/elsewhere")).is_none());
         assert_eq!(last_exception(&lines).as_deref(), Some("server.GraphLoadError: Failed to load"));
         assert_eq!(last_exception(&["Application startup failed. Exiting.".to_owned()]), None);

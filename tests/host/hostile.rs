@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::runner::{OwnHost, log};
 use crate::engine::{BASE, docker, hosts, try_docker};
-use crate::harness::{PATIENCE, is_long};
+use crate::harness::PATIENCE;
 
 /// Builds a project with these `dockerfile_lines` and perhaps another base image.
 async fn job(host: &OwnHost, base: Option<&str>, lines: &[String]) -> BuildJob {
@@ -179,102 +179,6 @@ async fn local_images_of_others_are_not_used() {
             assert!(reason.contains("does not decide about the sources"), "{engine}: {reason}\n{lines}");
         }
     }
-}
-
-/// What is inserted at random into the lines of a tenant; `@` is the address of a registry and server.
-const PIECES: &[&str] = &[
-    "\\\n",
-    "\\ \n",
-    "\\\r\r\n",
-    "\\",
-    "\n",
-    "\nFROM @/a\n",
-    "\nCOPY --from=@/a / /x\n",
-    " --from=@/a",
-    " --mount=from=@/a,target=/x ",
-    ",from=@/a",
-    "--",
-    "\u{a0}",
-    "\u{85}",
-    "\u{2003}",
-    "\u{e0}",
-    "'",
-    "\"",
-    "<<EOF",
-    "<< EOF",
-    "\nEOF\n",
-    "<<-E",
-    "\n\tE\n",
-    "#",
-    "\n# escape=`\n",
-    "`\n",
-    "\t",
-    "\u{b}",
-    "\u{c}",
-    "\u{feff}",
-    "$X",
-    "ADD http://@/a /m",
-    "ONBUILD ",
-    "[",
-    "]",
-    ",",
-    "=",
-    " ",
-];
-
-const LINES: &[&str] = &[
-    "RUN true",
-    "RUN echo a \\\n  && echo b",
-    "RUN echo 'FROM @/a'",
-    "COPY agent.py /copied",
-    "COPY [\"agent.py\", \"/copied\"]",
-    "ENV A=\"@/a\" B=2",
-    "ARG X=@/a",
-    "LABEL a=b",
-    "# FROM @/a",
-    "RUN --mount=type=tmpfs,target=/tmp/\u{e0}--mount=from=@/a,target=/x true",
-    "ADD --chown=\u{e0}http://@/a /m",
-    "RUN echo \\\\\nFROM @/a",
-    "RUN cat << EOF\nFROM @/a\nEOF",
-];
-
-/// Where the engine does not decide about sources, it finds none in lines that are accepted.
-#[tokio::test]
-async fn lines_that_are_accepted_name_no_source_for_the_engine() {
-    let mut tried = 0;
-    for engine in hosts() {
-        if decides(&engine).await {
-            continue;
-        }
-        let answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        let (address, asked) = server(answer.to_owned(), b"");
-        let address = address.to_string();
-        // It would be asked.
-        try_docker(&engine, &["pull", &format!("{address}/a")]).unwrap_err();
-        assert_ne!(asked.swap(0, Ordering::SeqCst), 0, "{engine}");
-        let host = OwnHost::on(engine.clone());
-        let tenant = runner(&host, &[]);
-        let mut random = fastrand::Rng::new();
-        let (seed, wanted) = (random.get_seed(), if is_long() { 120 } else { 12 });
-        let (mut accepted, mut refused) = (0, 0);
-        while accepted < wanted {
-            let mut lines = LINES[random.usize(..LINES.len())].to_owned();
-            for _ in 0..random.usize(..4) {
-                let places: Vec<usize> = (0..=lines.len()).filter(|at| lines.is_char_boundary(*at)).collect();
-                lines.insert_str(places[random.usize(..places.len())], PIECES[random.usize(..PIECES.len())]);
-            }
-            let lines = lines.replace('@', &address);
-            // Nothing is left of it.
-            let all = [lines.clone(), "RUN exit 7".to_owned()];
-            let (reason, _) = refusal(&tenant, job(&host, None, &all).await, &format!("{lines:?}")).await;
-            assert_eq!(asked.load(Ordering::SeqCst), 0, "{engine}: {lines:?} (seed {seed}): {reason}");
-            let is_refused = reason.contains("dockerfile_lines") || reason.contains("is invalid");
-            *(if is_refused { &mut refused } else { &mut accepted }) += 1;
-            assert!(refused < 40 * wanted, "nearly nothing is accepted");
-        }
-        tried += 1;
-    }
-    assert_ne!(tried, 0, "an engine without source policies is needed");
 }
 
 #[tokio::test]
