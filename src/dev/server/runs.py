@@ -107,10 +107,13 @@ class Told(logging.Filter):
     """Leaves out what dev tells in a line of its own."""
 
     PATTERN = re.compile(r"Background run failed\. |Run encountered an error in graph|[A-Z]+ \S+ 4\d\d \d+ms")
+    # A client has left as its run ended.
+    LATE = "No runs found to cancel"
 
     def filter(self, record):
-        message = record.msg.get("event") if isinstance(record.msg, dict) else record.msg
-        return self.PATTERN.match(str(message)) is None
+        parts = record.msg if isinstance(record.msg, dict) else {"event": record.msg}
+        error = f"{parts.get('exc_info')} {parts.get('exception')} {record.exc_info}"
+        return self.PATTERN.match(str(parts.get("event"))) is None and self.LATE not in error
 
 
 class Requests:
@@ -150,7 +153,7 @@ def tell_of_runs():
     # Each run without a thread causes it.
     warnings.filterwarnings("ignore", message="`durability` has no effect")
     if options["is_quiet"]:
-        for name in ("langgraph_api.worker", "langgraph_api.server"):
+        for name in ("langgraph_api.asyncio", "langgraph_api.server", "langgraph_api.worker"):
             logging.getLogger(name).addFilter(Told())
 
 
