@@ -34,10 +34,6 @@ pub const HEALTHCHECK: &[&str] = &["python", "/api/healthcheck.py"];
 /// The variable with further directories that Python imports modules from.
 pub const IMPORT_PATH: &str = "PYTHONPATH";
 
-/// A path file in the directory that Python installs packages into, as a word of the shell in the image.
-pub const PATH_FILE: &str =
-    r#""$(python3 -c "import sysconfig; print(sysconfig.get_path('purelib'))")/agentcli.pth""#;
-
 /// Directory of the project in an image. It does not depend on the name of the directory on this machine.
 pub const PROJECT: &str = "/deps/app";
 /// Starts of the directories that the server's own tool copies a project without a manifest to.
@@ -69,18 +65,6 @@ pub const UNKNOWN_ENDINGS: &[&str] = &[".tsx", ".jsx"];
 /// Keys whose references the server looks up in the dictionary of the module, so that its `__getattr__` is not asked.
 pub const LOOKED_UP: &[&str] = &["/graphs/*", "/graphs/*/path", "/store/path", "/checkpointer/path"];
 
-/// Script that installs Node.js in the Python image.
-pub const INSTALL_NODE: &str = "/storage/install-node.sh";
-/// Command that builds JavaScript graphs and UI components; older images lack the script.
-pub const BUILD_JAVASCRIPT: &str = "if [ -f /api/langgraph_api/js/build.mts ]; then TSX_DISABLE_CACHE=1 tsx \
-     /api/langgraph_api/js/build.mts; else echo 'no prebuild script in this image'; fi";
-
-/// Files of the server's own packages, which an installation may have replaced.
-pub const OWN_PACKAGES: &[&str] = &[
-    "/api/langgraph_api/__init__.py",
-    "/api/langgraph_runtime/__init__.py",
-    "/api/langgraph_license/__init__.py",
-];
 /// Normalised name of the server's distribution.
 pub const DISTRIBUTION: &str = "langgraph-api";
 /// Normalised names of the server's own distributions. An image has them, so that those of a lock file, which are for
@@ -174,19 +158,6 @@ pub const EXCLUDING: &[(&str, &str, &str)] = &[
     ("langgraph-supervisor", "<0.0.25", "langgraph"),
     ("langgraph-swarm", "<0.1", "langgraph"),
 ];
-/// Directory of the server's own project, which the image has as an editable package.
-pub const OWN_PROJECT: &str = "/api";
 
 /// Package tools of the Python image.
 pub const PACKAGE_TOOLS: &[&str] = &["pip", "setuptools", "wheel"];
-/// Programs of each tool, as shell patterns that do not match those of other packages, such as pipx or pip-audit.
-pub const TOOL_PROGRAMS: &[(&str, &[&str])] =
-    &[("pip", &["pip", "pip3", "pip3.[0-9]*"]), ("wheel", &["wheel"])];
-/// Programs of uv, which is removed with all package tools.
-pub const UV_PROGRAMS: [&str; 2] = ["uv", "uvx"];
-/// Files that each tool leaves in the import path.
-pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
-    ("pip", &[]),
-    ("setuptools", &["pkg_resources", "_distutils_hack", "distutils-precedence.pth"]),
-    ("wheel", &[]),
-];

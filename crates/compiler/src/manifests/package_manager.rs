@@ -147,11 +147,6 @@ impl Manager {
         self.name == PNPM.name
     }
 
-    /// The download cache of npm in an image.
-    pub fn npm_cache() -> &'static str {
-        NPM.cache
-    }
-
     /// Its lock files in the directory `root`.
     pub fn lock_files<'a>(&'a self, root: &'a str, files: &'a Tree) -> impl Iterator<Item = String> + 'a {
         self.locks.iter().map(|lock| paths::join(root, lock)).filter(|lock| files.is_file(lock))

@@ -172,11 +172,6 @@ impl Module {
         &self.imports
     }
 
-    /// All imports, also those that may never run, such as in functions. Python only.
-    pub fn all_imports(&self) -> &[Import] {
-        &self.names.imports
-    }
-
     /// The parameters of the function that `name` certainly is, and the byte range of its name. Python only.
     pub fn parameters(&self, name: &str) -> Option<&(Vec<Parameter>, Range<usize>)> {
         self.objects.functions.get(name)
