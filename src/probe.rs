@@ -24,8 +24,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Starts to request `url` until it is answered as a server that runs would, or `timeout` has passed. The milliseconds of [`Probe::outcome`] count
-    /// from `since`.
+    /// Starts to request `url` until it is answered as a server that runs would, or `timeout` has passed. The milliseconds of
+    /// [`Probe::outcome`] count from `since`.
     pub fn start(url: String, since: Instant, timeout: Option<Duration>) -> Self {
         let (sender, answer) = watch::channel(None);
         let task = tokio::spawn(async move { until_ok(&url, &sender).await });

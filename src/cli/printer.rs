@@ -184,9 +184,7 @@ impl<C> Printer<'_, C> {
             Event::Kept { reason, last_lines, hint } => {
                 self.say(WARNING, "warning", &format!("keeping the running server: {reason}"));
                 self.quote(last_lines);
-                if let Some(hint) = hint {
-                    self.say(NOTE, "hint", hint);
-                }
+                self.hint(hint.as_ref());
             }
             Event::Crashed(crash) => self.crashed(crash),
             // The failure itself is an error, or a note if a change may fix it.
@@ -293,10 +291,14 @@ impl<C> Printer<'_, C> {
         if crash.restarts {
             let cause = crash.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
             self.say(ERROR, "error", &format!("the server ended with {}{cause}", crash.status));
-            if let Some(hint) = &crash.hint {
-                self.say(NOTE, "hint", hint);
-            }
+            self.hint(crash.hint.as_ref());
             self.say(NOTE, "note", "it starts again when something changes");
+        }
+    }
+
+    fn hint(&mut self, hint: Option<&String>) {
+        if let Some(hint) = hint {
+            self.say(NOTE, "hint", hint);
         }
     }
 

@@ -28,9 +28,6 @@ use crate::live::{Crash, Event, Happening, Sources, Stop};
 use crate::probe::Probe;
 use crate::watch::Changes;
 
-/// Number of last lines that are shown of a server that exited.
-const LAST_LINES: usize = 12;
-
 /// Interval of [`Reporter::tick`](crate::live::Reporter::tick).
 const TICK: Duration = Duration::from_millis(250);
 
@@ -272,14 +269,8 @@ impl<'a> Supervisor<'a> {
     /// Why a change is not taken over, by the lines that its code printed when it was loaded.
     fn explained(&self, lines: &[String]) -> Event {
         let lines: Vec<String> = lines.iter().map(|line| plain(line)).collect();
-        let (reason, last_lines) = match traceback::cause(&lines, &self.session.directory) {
-            Some(cause) => (cause.text, cause.lines),
-            None => {
-                let exception = traceback::last_exception(&lines);
-                let reason = exception.unwrap_or_else(|| "the graphs cannot be loaded".to_owned());
-                (reason, lines[lines.len().saturating_sub(LAST_LINES)..].to_vec())
-            }
-        };
+        let (cause, last_lines) = traceback::explained(&lines, &self.session.directory);
+        let reason = cause.unwrap_or_else(|| "the graphs cannot be loaded".to_owned());
         let hint = missing::hint(&reason, &self.session);
         Event::Kept { reason, last_lines, hint }
     }
@@ -317,10 +308,11 @@ impl<'a> Supervisor<'a> {
             Environment::forget_all(&self.session.directory);
         }
         // Once it runs, a traceback may be that of a failed run, which does not end the server.
-        let cause = if was_starting { traceback::cause(&all, &self.session.directory) } else { None };
-        let last = || all[all.len().saturating_sub(LAST_LINES)..].to_vec();
-        let exception = || if was_starting { traceback::last_exception(&all) } else { None };
-        let (cause, last_lines) = cause.map_or_else(|| (exception(), last()), |it| (Some(it.text), it.lines));
+        let (cause, last_lines) = if was_starting {
+            traceback::explained(&all, &self.session.directory)
+        } else {
+            (None, traceback::last(&all))
+        };
         let restarts = self.sources.is_watching();
         let hint = cause.as_deref().and_then(|cause| missing::hint(cause, &self.session));
         let crash = Crash { status: status.to_string(), cause, last_lines, hint, restarts };

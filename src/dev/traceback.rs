@@ -4,21 +4,38 @@ use std::path::Path;
 
 use super::HOME;
 
+/// Number of last lines that are shown where nothing is known of the cause.
+const LAST_LINES: usize = 12;
+
 /// The cause of a crash.
-pub(super) struct Cause {
+struct Cause {
     /// `file:line: reason`, of the innermost place in the project.
-    pub(super) text: String,
+    text: String,
     /// The lines about it.
-    pub(super) lines: Vec<String>,
+    lines: Vec<String>,
+}
+
+/// The cause that the lines name, and the lines about it: of the place in `directory`, or else the last exception and the last
+/// lines.
+pub(super) fn explained(lines: &[String], directory: &Path) -> (Option<String>, Vec<String>) {
+    match cause(lines, directory) {
+        Some(cause) => (Some(cause.text), cause.lines),
+        None => (last_exception(lines), last(lines)),
+    }
+}
+
+/// The last lines that are shown.
+pub(super) fn last(lines: &[String]) -> Vec<String> {
+    lines[lines.len().saturating_sub(LAST_LINES)..].to_vec()
 }
 
 /// The innermost place in `directory` that the lines name, and the exception raised there.
-pub(super) fn cause(lines: &[String], directory: &Path) -> Option<Cause> {
+fn cause(lines: &[String], directory: &Path) -> Option<Cause> {
     python(lines, directory).or_else(|| javascript(lines, directory))
 }
 
 /// The exception that the server ended with, where no place in the project caused it.
-pub(super) fn last_exception(lines: &[String]) -> Option<String> {
+fn last_exception(lines: &[String]) -> Option<String> {
     lines.iter().rev().find_map(|line| exception(line)).map(str::to_owned)
 }
 

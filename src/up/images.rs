@@ -48,9 +48,8 @@ pub(super) async fn build_image(
     Ok(before.ok().flatten().filter(|id| *id != built.id))
 }
 
-/// Returns the IDs of all images by their names. Pulls missing images, and with `pulls` also newer ones if
-/// their registry can be reached. The server's image
-/// is never pulled over one that is here, because it may exist only here.
+/// Returns the IDs of all images by their names. Pulls missing images, and with `pulls` also newer ones if their registry can
+/// be reached. The server's image is never pulled over one that is here, because it may exist only here.
 pub(super) async fn provide(
     engine: &Engine,
     session: &Session,
