@@ -237,7 +237,7 @@ impl<'a> Supervisor<'a> {
             before = Some(std::mem::replace(&mut self.session, session));
             self.watch()?;
         }
-        if changes.decide_start || std::mem::take(&mut self.lacks_package) {
+        if changes.decide_start || self.lacks_package {
             self.standby = None;
             runtime = match self.provide().await {
                 Ok(runtime) => runtime,
@@ -249,6 +249,7 @@ impl<'a> Supervisor<'a> {
                     return Ok(None);
                 }
             };
+            self.lacks_package = false;
         }
         if let Some(lines) = self.failure().await {
             self.hooks.event(&self.explained(&lines));
