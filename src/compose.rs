@@ -74,8 +74,7 @@ pub async fn down(
     stop: &Stop,
 ) -> Result<(), Error> {
     let program = stop.unless_asked(program::find(project)).await??;
-    let setup = Some(project.directory.join(HOME).join(FILE)).filter(|file| file.is_file());
-    let down = program::call(program, project, setup.as_deref()).arguments(["down", "--remove-orphans"]);
+    let down = program::by_labels(program, project).argument("down");
     let down = if volumes { down.argument("--volumes") } else { down };
     let mut child = program::start(&down)?;
     let done = stop.unless_asked(program::finish(&mut child, &down, &[], reporter)).await;

@@ -238,10 +238,21 @@ pub(crate) fn is_long() -> bool {
     env::var_os("AGENTCLI_TEST_LONG").is_some()
 }
 
-/// Returns the configuration of a property with this number of random cases; ten times as many in the long tests.
+/// The seed of random tests: that of tests/run, which follows from the sources, so that a run can be repeated.
+pub(crate) fn seed() -> u64 {
+    let given = env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
+    given.unwrap_or_else(|| fastrand::u64(..))
+}
+
+/// How many random cases a test has: AGENTCLI_TEST_MUTATIONS, or `count`, and ten times as many in the long tests.
+pub(crate) fn mutations(count: u32) -> u32 {
+    let given = env::var("AGENTCLI_TEST_MUTATIONS").ok().and_then(|text| text.parse().ok());
+    given.unwrap_or(if is_long() { 10 * count } else { count })
+}
+
+/// Returns the configuration of a property with this number of random cases.
 pub(crate) fn random_cases(count: u32) -> ProptestConfig {
-    let cases = if is_long() { 10 * count } else { count };
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { cases: mutations(count), failure_persistence: None, ..ProptestConfig::default() }
 }
 
 /// A folder of `fixtures/`.

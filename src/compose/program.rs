@@ -1,5 +1,6 @@
 //! The program: the plugin of docker, else the standalone program.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,7 +45,8 @@ pub(super) fn check(command: &Command, status: Status) -> Result<(), Error> {
     if status.is_success() {
         return Ok(());
     }
-    let words = command.arguments.iter().rev().take_while(|word| word.as_encoded_bytes() != b"--file");
+    let is_last_option = |word: &OsString| word == "--file" || word == "--project-name";
+    let words = command.arguments.iter().rev().take_while(|word| !is_last_option(word));
     let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
     let subcommand = words.iter().rev().skip(1).find(|word| !word.starts_with('-'));
     let subcommand = subcommand.map(|word| word.to_string()).unwrap_or_default();
@@ -81,15 +83,25 @@ fn major(version: &str) -> Option<u32> {
 }
 
 /// Compose with the files of a project, `setup` among them; the subcommand is missing.
-pub(super) fn call(words: &[&str], project: &Project, setup: Option<&Path>) -> Command {
-    let mut command = command(words, project).arguments(["--ansi", "never", "--project-name", &project.name]);
-    command = command.argument("--project-directory").argument(&project.directory);
-    // The caller has read the .env file.
-    command = command.arguments(["--env-file", "/dev/null"]);
-    for file in setup.into_iter().chain([project.file.as_path()]) {
-        command = command.argument("--file").argument(file);
-    }
-    command
+pub(super) fn with_files(words: &[&str], project: &Project, setup: &Path) -> Command {
+    let command = named(command(words, project), project);
+    let command = command.argument("--project-directory").argument(&project.directory);
+    [setup, &project.file]
+        .into_iter()
+        .fold(command, |command, file| command.argument("--file").argument(file))
+}
+
+/// Compose for what has the labels of a project; the subcommand is missing. It reads no file: started in the root directory,
+/// it finds none.
+pub(super) fn by_labels(words: &[&str], project: &Project) -> Command {
+    let mut command = command(words, project).without("COMPOSE_FILE");
+    command.directory = project.directory.ancestors().last().unwrap_or(&project.directory).to_owned();
+    named(command, project)
+}
+
+/// The caller has read the .env file.
+fn named(command: Command, project: &Project) -> Command {
+    command.arguments(["--ansi", "never", "--env-file", "/dev/null", "--project-name", &project.name])
 }
 
 fn command(words: &[&str], project: &Project) -> Command {

@@ -91,7 +91,7 @@ impl Run<'_> {
         up::check(self.engine, self.session).await?;
         self.replaced.extend(up::provide(self.engine, self.session, self.options, self.hooks).await?);
         let file = write(self.project, text)?;
-        let command = program::call(program, self.project, Some(&file));
+        let command = program::with_files(program, self.project, &file);
         if self.options.pull {
             // Images that the user builds, or that exist only here, are no reason to stop.
             let pull = ["pull", "--quiet", "--ignore-buildable", "--ignore-pull-failures"];

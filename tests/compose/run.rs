@@ -162,6 +162,11 @@ fn services_of_the_users_own_run_beside_the_setup() {
     let listener = format!("{}-listener-1", project.name);
     let heard = || docker(&host(), &["logs", &listener]);
     until(|| heard().contains("heard {\"ok\":true"), heard);
+    // It reads neither file.
+    for file in ["app/.agentcli/compose.yaml", "extra.yaml", "app/compose.yaml"] {
+        fs::write(project.directory.path().join(file), "include: [oci://127.0.0.1:1/a/b]\nservices: [")
+            .unwrap();
+    }
     project.agentcli(&["down", "-d", "../extra.yaml", "-P", &project.name, "--volumes"]);
     assert_eq!(project.left(), "");
 }

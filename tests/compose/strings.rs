@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{config, environment, file};
+use crate::harness::{mutations, random_cases};
 use crate::output::compose_file::{assert_valid, parsed};
 use crate::output::goldens;
 use crate::output::properties::nasty;
@@ -72,8 +73,7 @@ fn texts(environment: &IndexMap<String, Variable>) -> BTreeMap<String, String> {
 #[test]
 fn another_parser_reads_what_was_meant() {
     let plan = plan();
-    let cases = ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() };
-    proptest!(cases, |(service in service())| {
+    proptest!(random_cases(400), |(service in service())| {
         let read = parsed(&compose(&plan, &setup(vec![service.clone()]), &Form::default()));
         assert_valid(&read);
         let unescaped = |value: &Value| value.as_str().unwrap().replace("$$", "$");
@@ -86,13 +86,19 @@ fn another_parser_reads_what_was_meant() {
     });
 }
 
-/// All of them in one file: compose is slow to start.
+/// Many of them in one file: compose is slow to start.
 #[test]
 fn compose_itself_reads_what_was_meant() {
     let mut runner = TestRunner::deterministic();
+    for _ in 0..mutations(300).div_ceil(300) {
+        compose_reads(&mut runner);
+    }
+}
+
+fn compose_reads(runner: &mut TestRunner) {
     let services: Vec<Service> = (0..300)
         .map(|index| {
-            let service = service().new_tree(&mut runner).unwrap().current();
+            let service = service().new_tree(runner).unwrap().current();
             Service { name: format!("s-{index}"), ..service }
         })
         .collect();

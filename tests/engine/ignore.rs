@@ -12,7 +12,7 @@ use agentcli::context::Context;
 use tempfile::TempDir;
 
 use super::hosts;
-use crate::harness::is_long;
+use crate::harness::{mutations, seed};
 
 const FILES: &[&str] = &[
     ".env",
@@ -161,6 +161,7 @@ const PIECES: &[&str] = &[
     "\u{85}",
     "\u{a0}",
     "\u{feff}",
+    "\u{1b}",
     "é",
     "a",
     "x7",
@@ -246,10 +247,10 @@ fn what_docker_sends_is_what_we_send() {
     let config = with_buildx(&host);
     fs::write(config.path().join("Dockerfile"), "FROM scratch\nCOPY . /\n").unwrap();
     let dir = tree();
-    let mut random = fastrand::Rng::new();
-    let seed = random.get_seed();
-    let count = if is_long() { 120 } else { 12 };
-    let texts = IGNORES.iter().map(|text| (*text).to_owned()).chain((0..count).map(|_| mutated(&mut random)));
+    let seed = seed();
+    let mut random = fastrand::Rng::with_seed(seed);
+    let texts =
+        IGNORES.iter().map(|text| (*text).to_owned()).chain((0..mutations(12)).map(|_| mutated(&mut random)));
     for text in texts {
         fs::write(dir.path().join(".dockerignore"), &text).unwrap();
         let ours = Ignore::parse(&text).map(|ignore| sent(dir.path(), ignore));

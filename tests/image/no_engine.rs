@@ -91,7 +91,7 @@ fn an_image_without_an_engine_is_that_of_an_engine() {
     assert_eq!(built.code, 0, "{}", built.err);
 
     // Random edits.
-    let seed = fastrand::u64(..);
+    let seed = crate::harness::seed();
     let mut random = fastrand::Rng::with_seed(seed);
     let from = format!("--from {}", image("1"));
     let replace = format!("build --no-engine --push -t {} {based} {from}", image("2"));
@@ -163,8 +163,8 @@ fn an_image_without_an_engine_is_that_of_an_engine() {
     // A registry that misbehaves.
     let through = format!("build --no-engine --push -t {through_proxy}/team/agent:3 {based}");
     let through = format!("{through} --from {through_proxy}/team/agent:1");
-    let run = || {
-        edit(&root, &mut fastrand::Rng::new());
+    let mut run = || {
+        edit(&root, &mut random);
         fs::write(root.join("fresh"), fastrand::u64(..).to_string()).unwrap();
         stage.alone(&through)
     };

@@ -44,6 +44,10 @@ impl Pattern {
         if text.starts_with('\u{feff}') {
             return Err("it begins with an invisible byte order mark, of which Docker skips some".to_owned());
         }
+        // Docker's client sends patterns as headers, which hold none.
+        if text.contains(|letter: char| letter.is_ascii_control()) {
+            return Err("it holds a control character, which Docker cannot send".to_owned());
+        }
         check(text)?;
         Ok(Self { exception, text: text.to_owned(), matcher: compile(text)? })
     }
