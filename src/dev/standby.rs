@@ -21,7 +21,7 @@ const LEAST_MEMORY: u64 = 2 << 20;
 /// The line that lets a standby serve.
 const SERVE: &str = "serve\n";
 
-/// The line that lets a standby of the Python server try whether the project loads.
+/// The line that lets a standby try whether the project loads: Python in a copy of itself, Node.js in itself.
 const TRY: &str = "try\n";
 
 /// The exit code of a standby that cannot serve, as `server/standby.mjs` has it.
@@ -71,22 +71,27 @@ pub(super) async fn serve(standby: Option<Standby>) -> Option<Child> {
     Some(process)
 }
 
-/// Tries in a copy of a standby whether the project loads as it is now; the lines of a failure, if it fails. A standby that
-/// does not tell within `limit` is given up: the restart shows what is wrong.
+/// Tries in a standby whether the project loads as it is now; the lines of a failure, if it fails. A standby that does not
+/// tell within `limit` is given up: the restart shows what is wrong.
 pub(super) async fn failure(standby: &mut Option<Standby>, limit: Duration) -> Option<Vec<String>> {
     let Standby { process, .. } = standby.as_mut()?;
     let mut lines = Vec::new();
     let tried = async {
         process.send(TRY).await.ok()?;
-        while let Ok(Next::Lines(new)) = process.next().await {
-            for line in new {
-                if let Some(loads) = story::loads(&line) {
-                    return Some(loads);
+        loop {
+            match process.next().await.ok()? {
+                Next::Lines(new) => {
+                    for line in new {
+                        if let Some(loads) = story::loads(&line) {
+                            return Some(loads);
+                        }
+                        lines.push(line);
+                    }
                 }
-                lines.push(line);
+                // The project ended it.
+                Next::Ended(status) => return (!is_lost(status)).then_some(false),
             }
         }
-        None
     };
     let loads = timeout(limit, tried).await.ok().flatten();
     if loads.is_none() {

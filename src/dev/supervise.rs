@@ -251,7 +251,7 @@ impl<'a> Supervisor<'a> {
             };
             self.lacks_package = false;
         }
-        if let Some(lines) = self.failure().await {
+        if let Some(lines) = self.failure(&runtime).await {
             self.hooks.event(&self.explained(&lines));
             return Ok(None);
         }
@@ -260,11 +260,13 @@ impl<'a> Supervisor<'a> {
     }
 
     /// The lines of a failure to load the project, if the standby finds one.
-    async fn failure(&mut self) -> Option<Vec<String>> {
-        if self.session.plan.server.variant != Variant::Python {
-            return None;
+    async fn failure(&mut self, runtime: &Runtime) -> Option<Vec<String>> {
+        let lines = standby::failure(&mut self.standby, self.options.start_timeout).await?;
+        // Node.js cannot forget what it has loaded.
+        if self.session.plan.server.variant == Variant::Javascript {
+            self.standby = standby::start(&self.session, self.options, runtime, &self.address);
         }
-        standby::failure(&mut self.standby, self.options.start_timeout).await
+        Some(lines)
     }
 
     /// Why a change is not taken over, by the lines that its code printed when it was loaded.

@@ -117,19 +117,28 @@ fn an_edit_goes_live_and_a_mistake_is_told_and_mended() {
     assert_eq!(dev.until("reloading")["changed"], json!([GRAPH]));
     dev.until("ready");
     assert_eq!(greeting(&dev), "Bonjour, Ada!");
-    client.assert_nothing_lost(&dev);
 
     project.edit(GRAPH, "  .compile();", "  .compile();\nconst mistake = = 1;");
     assert_eq!(dev.until("kept")["reason"], "the project has errors");
     dev.hear("src/graph.ts:10:17");
     assert_eq!(greeting(&dev), "Bonjour, Ada!");
-    project.edit(GRAPH, "const mistake = = 1;", "throw new TypeError('too early');");
-    let crashed = dev.until("crashed");
-    assert_eq!(crashed["status"], "exit code 1");
-    assert_eq!(crashed["cause"], "src/graph.ts:10: TypeError: too early");
-    project.edit(GRAPH, "throw new TypeError('too early');", "");
+    // What only loading finds.
+    let mut before = "const mistake = = 1;";
+    for (line, reason) in [
+        ("throw new TypeError('too early');", "src/graph.ts:10: TypeError: too early"),
+        ("process.exit(3);", "the graphs cannot be loaded"),
+        ("await Promise.reject(new RangeError('too far'));", "src/graph.ts:10: RangeError: too far"),
+    ] {
+        project.edit(GRAPH, before, line);
+        let kept = dev.until("kept");
+        assert_eq!(kept["reason"], reason, "{kept:#}");
+        assert_eq!(greeting(&dev), "Bonjour, Ada!");
+        before = line;
+    }
+    project.edit(GRAPH, before, "");
     dev.until("ready");
     assert_eq!(greeting(&dev), "Bonjour, Ada!");
+    client.assert_nothing_lost(&dev);
 
     project.edit("package.json", "\"name\": \"javascript\"", "\"name\": \"renamed\"");
     dev.until("reloading");

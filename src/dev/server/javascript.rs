@@ -14,7 +14,12 @@ use crate::dev::session::{Debugger, Options, Session};
 use crate::dev::{HOME, standby, story};
 
 /// Runs the server in Node.js.
-const SERVE: &str = concat!(include_str!("standby.mjs"), include_str!("runs.mjs"), include_str!("serve.mjs"));
+const SERVE: &str = concat!(
+    include_str!("standby.mjs"),
+    include_str!("../../../javascript/server/agentcli_prompt.mjs"),
+    include_str!("runs.mjs"),
+    include_str!("serve.mjs")
+);
 
 /// The packages that the project's files imported, as the last server recorded them.
 const MODULES: &str = "imported-javascript.json";

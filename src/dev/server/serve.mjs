@@ -7,13 +7,13 @@ import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import net from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import threads from "node:worker_threads";
 
 const [{ server, sockets, patience, tls, standby, tells }, options] = process.argv.slice(-2).map((text) => JSON.parse(text));
 process.env.PORT = String(options.port);
-if (standby?.waits) await standBy(server, standby);
-const imports = standby && new Imports(standby.modules);
+const imports = standby?.waits
+  ? await standBy(server, standby, options, tells.mark)
+  : standby && new Imports(standby.modules);
 
 // A thread would have `--input-type` as well, which is an error for a file, such as the one that reads the schemas of graphs.
 const { Worker } = threads;
@@ -48,41 +48,6 @@ net.Server.prototype.listen = function (port, ...settings) {
   return this.listen({ fd: first }, settings.at(-1));
 };
 
-// Lets the next process have the connections that this one has not accepted, and answers the others.
-function end() {
-  const closed = accepting.map((server) => new Promise((resolve) => server.close(resolve)));
-  setInterval(() => accepting[0]?.closeIdleConnections(), 20);
-  return Promise.race([Promise.all(closed), sleep(patience)]);
-}
-
-// Lets a run start, and its answer end, at once: by itself, the server looks for both at intervals.
-const INTERVAL = 500;
-// The queue passes over runs of the current millisecond.
-const NEXT_MILLISECOND = 2;
-function wakeQueue(runs, { readers }) {
-  const { put, next } = runs;
-  let added, wake;
-  const renew = () => (added = new Promise((resolve) => (wake = resolve)));
-  renew();
-  runs.put = async function (...settings) {
-    const all = await put.apply(this, settings);
-    setTimeout(() => (wake(), renew()), NEXT_MILLISECOND);
-    return all;
-  };
-  runs.next = async function* () {
-    for (;;) {
-      const isAdded = added;
-      for await (const one of next.call(this)) {
-        yield one;
-        // Asked for the next one, the server has finished this one.
-        const { run_id: id } = one.run;
-        readers[id]?.push({ topic: `run:${id}:control`, data: "done" });
-      }
-      await Promise.race([isAdded, sleep(INTERVAL)]);
-    }
-  };
-}
-
 async function start() {
   const { startServer } = await import(server);
   const operations = await import(new URL("storage/ops.mjs", server));
@@ -98,7 +63,8 @@ async function start() {
 
 try {
   const cleanup = await start();
-  const finish = () => end().then(cleanup).finally(() => (imports?.record(), process.exit(0)));
+  // The next process gets the connections that this one has not accepted.
+  const finish = () => answerAll(accepting, patience).then(cleanup).finally(() => (imports?.record(), process.exit(0)));
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, finish);
 } catch (error) {
   console.error(error?.stack ?? error);

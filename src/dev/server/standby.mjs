@@ -1,9 +1,9 @@
 // Records which packages the files of the project import. A standby imports them and the server, reads no file of the project,
-// and waits for a line on stdin that lets it serve.
+// and waits for lines on stdin: "try" lets it load the project, and "serve" lets it serve.
 import fs from "node:fs";
 import Module, { createRequire, register, syncBuiltinESMExports } from "node:module";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 
 const isPackage = (file) => /[/\\]node_modules[/\\]/.test(file);
@@ -103,8 +103,29 @@ function watchReads(roots, found) {
   };
 }
 
-// Returns when it is time to serve.
-async function standBy(server, { modules, roots }) {
+// Loads the project as the server does. Nothing can undo it: after a failure, this process is of no use.
+async function load(server, { graphs, auth, http, cwd }) {
+  const { resolveGraph } = await import(new URL("graph/load.utils.mjs", server));
+  for (const graph of Object.values(graphs)) await resolveGraph(graph.path ?? graph, { cwd });
+  const files = [auth?.path, http?.app].filter(Boolean).map((place) => path.resolve(cwd, place.split(":")[0]));
+  for (const file of files) await import(pathToFileURL(file));
+}
+
+// Tells dev whether the project loads.
+async function tryToLoad(server, options, mark) {
+  let loads = true;
+  try {
+    await load(server, options);
+  } catch (error) {
+    loads = false;
+    console.log(error?.stack ?? error);
+  }
+  console.log(mark + JSON.stringify({ event: "tried", loads }));
+  if (!loads) process.exit(1);
+}
+
+// Returns when it is time to serve, with the record of what was imported meanwhile.
+async function standBy(server, { modules, roots }, options, mark) {
   const record = readRecord(modules);
   const isLeftOut = (file) => record.without.includes(packageOf(file));
   const require = createRequire(path.join(process.cwd(), "index.js"));
@@ -123,15 +144,18 @@ async function standBy(server, { modules, roots }) {
     leaveOut();
   }
   end();
-  waitForLine();
+  const imports = new Imports(modules);
+  while (readLine() === "try") await tryToLoad(server, options, mark);
+  fs.closeSync(0);
+  fs.openSync(process.platform === "win32" ? "NUL" : "/dev/null", "r");
+  return imports;
 }
 
 // Blocks: nothing happens meanwhile.
-function waitForLine() {
+function readLine() {
   const read = Buffer.alloc(1);
-  do {
+  for (let line = ""; ; line += read) {
     if (!fs.readSync(0, read)) process.exit();
-  } while (read.toString() !== "\n");
-  fs.closeSync(0);
-  fs.openSync(process.platform === "win32" ? "NUL" : "/dev/null", "r");
+    if (String(read) === "\n") return line;
+  }
 }

@@ -120,11 +120,6 @@ impl Ignore {
         self.patterns.extend(Pattern::parse(&format!("!{}", escaped(path))));
     }
 
-    /// Whether there is an exception (`!…`).
-    pub fn has_exceptions(&self) -> bool {
-        self.exceptions().next().is_some()
-    }
-
     /// Whether an exception may include something below the excluded directory `dir`. If not, it need not be walked.
     pub fn may_include_below(&self, dir: &str) -> bool {
         let below = |pattern: &Pattern| {
