@@ -91,6 +91,8 @@ pub const RESERVED_PACKAGES: &[&str] = &[
     "pydantic",
     "uvicorn",
 ];
+/// The server that the newest images have, of which older versions do not fit their other packages.
+pub const CURRENT: (&str, &str) = ("langgraph-api", ">=0.16");
 /// The requirements of the current server that have bounds, and those of its constraints file. The bound of langchain-core
 /// is that of all versions of langgraph-sdk that it allows: with an older one, the server does not start.
 pub const REQUIREMENTS: &[(&str, &str)] = &[

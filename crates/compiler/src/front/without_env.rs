@@ -31,9 +31,24 @@ fn collect(node: &Node, at: &Pointer, values: &mut Vec<Range<usize>>) {
         Kind::Array(items) => {
             items.iter().enumerate().for_each(|(index, item)| collect(item, &at.join(index), values));
         }
-        _ if is_secret(at) => values.push(node.span.clone()),
+        _ if is_secret(at) && !is_open(node, at) => values.push(node.span.clone()),
         _ => {}
     }
+}
+
+/// Whether the value is empty, or refers to a variable, or is the name of one in the list that `env` may be.
+fn is_open(node: &Node, at: &Pointer) -> bool {
+    let Kind::String(text) = &node.kind else { return false };
+    let is_item = at.parent().as_ref().map(Pointer::as_str) == Some("/env")
+        && at.keys().last().is_some_and(|key| key.parse::<usize>().is_ok());
+    let reference = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    text.is_empty() || reference.or(is_item.then_some(text)).is_some_and(is_name)
+}
+
+/// Whether `text` can name a variable.
+fn is_name(text: &str) -> bool {
+    let is_letter = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    text.chars().all(is_letter) && text.starts_with(|c: char| !c.is_ascii_digit())
 }
 
 /// Whether the value at `at` is below `env`, or below an unknown key that is spelt like it. A graph may be named `env`.
@@ -69,6 +84,13 @@ mod tests {
             (r#"{"env": {"A": "k"}, "env": {"B": "l"}}"#, Some("")),
             (r#"{"env": {}}"#, None),
             (r#"{"env": ".env"}"#, None),
+            (r#"{"env": ["OPENAI_API_KEY"]}"#, None),
+            (r#"{"env": ["A=k", "B"]}"#, Some(r#"{"env": ["", "B"]}"#)),
+            (
+                r#"{"env": {"A": "", "B": "${B}", "C": "${C:-k}"}}"#,
+                Some(r#"{"env": {"A": "", "B": "${B}", "C": ""}}"#),
+            ),
+            (r#"{"env": {"A": "", "B": "${B}"}}"#, None),
             ("{}", None),
             ("x", None),
         ] {

@@ -25,8 +25,10 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     check_uri(context);
     check_modules(context);
+    // Without a backend, the newest server uses the factory.
+    let is_old = context.config.api_version.is_some();
     let unused = has_path && backend != Some("custom");
-    if unused && (backend.is_some() || context.is_absent("/checkpointer/backend")) {
+    if unused && (backend.is_some() || is_old && context.is_absent("/checkpointer/backend")) {
         let (message, help) = match backend {
             None => (
                 "`checkpointer.path` is set without the backend `custom`".to_owned(),

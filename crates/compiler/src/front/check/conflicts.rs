@@ -132,9 +132,10 @@ impl Excluded {
     }
 }
 
-/// The requirement of the server for the package.
+/// The requirement of the server for the package, or the server itself.
 fn required(name: &str) -> Option<(&'static str, &'static str)> {
-    server::REQUIREMENTS.iter().find(|(package, _)| *package == name).copied()
+    let mut required = server::REQUIREMENTS.iter().chain([&server::CURRENT]);
+    required.find(|(package, _)| *package == name).copied()
 }
 
 /// The rows about the package in the table of versions that exclude a requirement of the server.

@@ -40,7 +40,7 @@ fn check_distribution(context: &Context<'_>, local: &Local) -> Option<Diagnostic
 fn check_flat(context: &Context<'_>, index: Option<usize>, path: &str) -> Option<Diagnostic> {
     let name = dependency::directory_name(path, context.files)?;
     let place = Place::Value(entry(index));
-    if is_reserved(&name) || name == "src" {
+    if is_reserved(&name) {
         let message = format!("the directory `{name}` would be imported instead of the server's `{name}`");
         let diagnostic = Diagnostic::new(&RESERVED_PACKAGE_NAME, place, message);
         return Some(diagnostic.help("rename the directory, or describe the project in a pyproject.toml"));

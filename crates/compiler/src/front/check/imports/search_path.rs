@@ -69,7 +69,9 @@ impl<'a> SearchPath<'a> {
     ) -> Option<Diagnostic> {
         let name = import.first();
         let directory = ancestors(path).into_iter().find(|directory| has(context, directory, name))?;
-        if self.finds(context, name) || !is_meant(context, directory, import) {
+        // A file does not mean itself: `tavily.py` uses the package of that name.
+        let is_itself = modules::files_of(directory, name).iter().any(|file| file == path);
+        if is_itself || self.finds(context, name) || !is_meant(context, directory, import) {
             return None;
         }
         Some(self.report(located, path, module, import, directory))
