@@ -51,8 +51,13 @@ const RUNTIME: &str = "ServerRuntime";
 
 /// Reads the statements of a module whose names are `names`.
 pub(super) fn read(suite: &[Stmt], names: &Names) -> Objects {
-    let mut reader =
-        Reader { names, plain: plain_types(suite), components: HashMap::new(), found: Objects::default() };
+    let mut reader = Reader {
+        names,
+        plain: plain_types(suite),
+        components: HashMap::new(),
+        returned: HashMap::new(),
+        found: Objects::default(),
+    };
     reader.read(suite);
     reader.found
 }
@@ -63,6 +68,8 @@ struct Reader<'a> {
     plain: HashSet<&'a str>,
     /// Names of checkpointers and stores.
     components: HashMap<&'a str, &'static str>,
+    /// The components of graphs that functions return. The server gives such a graph its own if the function is called by it.
+    returned: HashMap<&'a str, (&'static str, Range<usize>)>,
     found: Objects,
 }
 
@@ -79,7 +86,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn function(&mut self, function: &StmtFunctionDef) {
+    fn function(&mut self, function: &'a StmtFunctionDef) {
         let is_transparent = |it: &Expr| TRANSPARENT.contains(&last_name(it));
         let is_single = self.names.is_bound_once(&function.name);
         if !is_single || !function.decorator_list.iter().all(|it| is_transparent(&it.expression)) {
@@ -90,7 +97,46 @@ impl<'a> Reader<'a> {
             annotation: self.annotation(parameter.annotation()),
         });
         let parameters = parameters.collect();
+        if let Some(own) = self.returned(function) {
+            self.returned.insert(&function.name, own);
+        }
         self.found.functions.insert(function.name.to_string(), (parameters, function.name.range.into()));
+    }
+
+    /// The first component of its own of the graph that a function without branches returns.
+    fn returned(&self, function: &'a StmtFunctionDef) -> Option<(&'static str, Range<usize>)> {
+        let mut scope = Reader {
+            names: self.names,
+            plain: HashSet::new(),
+            components: self.components.clone(),
+            returned: self.returned.clone(),
+            found: Objects::default(),
+        };
+        function.parameters.iter().for_each(|it| scope.rebind(it.name().as_str(), None));
+        for statement in &function.body {
+            match statement {
+                Stmt::Return(it) => return scope.own_components(it.value.as_deref()?),
+                Stmt::Assign(it) => {
+                    let names = it.targets.iter().filter_map(Expr::as_name_expr);
+                    names.for_each(|name| scope.rebind(&name.id, Some(&it.value)));
+                }
+                Stmt::Expr(_) | Stmt::FunctionDef(_) | Stmt::Import(_) | Stmt::ImportFrom(_) => {}
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Gives the name of a variable another value, which may be unknown.
+    fn rebind(&mut self, name: &'a str, value: Option<&'a Expr>) {
+        self.components.remove(name);
+        let own = value.and_then(|value| self.own_components(value));
+        self.found.persistent.remove(name);
+        if let Some(component) = value.and_then(|value| self.component(value)) {
+            self.components.insert(name, component);
+        } else if let Some(own) = own {
+            self.found.persistent.insert(name.to_owned(), own);
+        }
     }
 
     fn annotation(&self, annotation: Option<&Expr>) -> Annotation {
@@ -160,6 +206,10 @@ impl<'a> Reader<'a> {
     fn own_components(&self, value: &Expr) -> Option<(&'static str, Range<usize>)> {
         if let Expr::Name(name) = value {
             return self.found.persistent.get(name.id.as_str()).cloned();
+        }
+        let called = value.as_call_expr().and_then(|call| call.func.as_name_expr());
+        if let Some(own) = called.and_then(|name| self.returned.get(name.id.as_str())) {
+            return Some(own.clone());
         }
         let call = compiled(value)?;
         let first = call.arguments.args.first().filter(|_| last_name(&call.func) == "compile");
