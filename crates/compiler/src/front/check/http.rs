@@ -13,6 +13,7 @@ pub(super) const RULES: &[&Rule] = &[
     &CORS_ANY_ORIGIN_WITH_CREDENTIALS,
     &CORS_OVERRIDES_VARIABLE,
     &INVALID_MOUNT_PREFIX,
+    &INVALID_ORIGIN,
     &INVALID_ORIGIN_REGEX,
 ];
 
@@ -25,7 +26,28 @@ pub(super) fn check(context: &mut Context<'_>) {
         check_credentials(config),
         check_variable(context),
     ];
-    found.into_iter().flatten().for_each(|diagnostic| context.report(diagnostic));
+    let origins =
+        config.strs_at("/http/cors/allow_origins").filter_map(|(at, origin)| check_origin(at, origin));
+    found.into_iter().flatten().chain(origins).for_each(|diagnostic| context.report(diagnostic));
+}
+
+/// An origin in another form than browsers send it, to which the server compares it letter by letter.
+fn check_origin(at: Pointer, origin: &str) -> Option<Diagnostic> {
+    let (scheme, host) = origin.split_once("://").unwrap_or(("https", origin));
+    let sent = format!("{scheme}://{}", host.split(['/', '?', '#']).next()?).to_lowercase();
+    let port = [("http://", ":80"), ("https://", ":443")].iter().find(|(start, _)| sent.starts_with(start));
+    let sent = port.and_then(|(_, port)| sent.strip_suffix(port)).unwrap_or(&sent);
+    if ["*", "null", sent].contains(&origin) && !sent.contains("://*.") {
+        return None;
+    }
+    let place = Place::Value(at);
+    let message = format!("no browser sends the origin `{}`", origin.escape_debug());
+    let diagnostic = Diagnostic::new(&INVALID_ORIGIN, place.clone(), message);
+    Some(if host.contains('*') {
+        diagnostic.help("write a regular expression into `allow_origin_regex`")
+    } else {
+        diagnostic.help(format!("write `{sent}`")).fix(Fix::likely(place, Edit::string(sent)))
+    })
 }
 
 fn check_methods(context: &Context<'_>) -> Option<Diagnostic> {
@@ -157,6 +179,8 @@ static CORS_ANY_ORIGIN_WITH_CREDENTIALS: Rule = rule!("cors-any-origin-with-cred
 static CORS_OVERRIDES_VARIABLE: Rule = rule!("cors-overrides-variable");
 
 static INVALID_MOUNT_PREFIX: Rule = rule!("invalid-mount-prefix");
+
+static INVALID_ORIGIN: Rule = rule!("invalid-origin");
 
 static INVALID_ORIGIN_REGEX: Rule = rule!("invalid-origin-regex");
 
