@@ -35,3 +35,4 @@ pub use lock::running_url;
 pub use port::{Bound, bind};
 pub use session::{Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 pub use supervise::run;
+pub use traceback::crash_cause;

@@ -21,6 +21,7 @@ mod source;
 pub use deploy::run;
 pub use error::Error;
 pub use event::Hooks;
+pub use follow::{failed, serving_instead, still_serves};
 pub use image::PLATFORM;
 pub use name::slug;
 pub use request::{Method, Placement, Request, Target};

@@ -45,6 +45,8 @@ pub(crate) struct TestEnv {
     directory: PathBuf,
     variables: BTreeMap<String, String>,
     is_terminal: bool,
+    /// What stdin has.
+    input: String,
     width: usize,
     retry_policy: RetryPolicy,
     /// Removed when this value is dropped.
@@ -81,6 +83,7 @@ impl TestEnv {
             directory,
             variables: BTreeMap::new(),
             is_terminal: false,
+            input: String::new(),
             width: 100,
             retry_policy: hasty(),
             _temporary: None,
@@ -112,6 +115,12 @@ impl TestEnv {
     /// With a terminal as its streams.
     pub(crate) fn at_a_terminal(mut self) -> Self {
         self.is_terminal = true;
+        self
+    }
+
+    /// With this on stdin.
+    pub(crate) fn input(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.input);
         self
     }
 
@@ -170,7 +179,7 @@ impl TestEnv {
             variables: Box::new(move |name| variables.get(name).cloned()),
             directory: self.directory.clone(),
             project_root: None,
-            input: Input::new(Box::new(io::empty()), self.is_terminal),
+            input: Input::new(Box::new(io::Cursor::new(self.input.clone())), self.is_terminal),
             out: Stream::new(out, self.is_terminal),
             err: Stream::new(err, self.is_terminal),
             width: self.width,

@@ -19,14 +19,16 @@ mod tree;
 
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
 use agentcli::api::wire::LogLevel;
+use agentcli::compiler::server;
 use agentcli::compiler::server::product::Product;
+use agentcli::dev;
 use agentcli::engine::{EngineEnv, Login};
 
 pub use allowed_images::AllowedImages;
@@ -132,12 +134,27 @@ pub enum ContainerState {
     Broken,
 }
 
-/// A reason with the last lines of a container, if there are any.
-pub(crate) fn with_last_lines(reason: &str, lines: &[String]) -> String {
-    match lines {
-        [] => reason.to_owned(),
-        lines => format!("{reason}; its last lines:\n{}", lines.join("\n")),
+/// Number of last lines of a container among which the cause of its end is searched.
+pub(crate) const LAST_LINES: usize = 200;
+
+/// A reason with the cause that the last lines of a container name, or else with the last one. It is one line.
+pub(crate) fn with_cause(reason: &str, lines: &[String]) -> String {
+    let last =
+        || lines.iter().rev().find(|line| !line.trim().is_empty()).map(|line| untimed(line).to_owned());
+    match dev::crash_cause(lines, Path::new(server::PROJECT)).or_else(last) {
+        Some(cause) => format!("{reason}: {cause}"),
+        None => reason.to_owned(),
     }
+}
+
+/// A line without the date and the time at its start.
+fn untimed(line: &str) -> &str {
+    let is_time = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains([':', '-']);
+    let mut rest = line.trim();
+    while let Some((_, left)) = rest.split_once(' ').filter(|(word, _)| is_time(word)) {
+        rest = left.trim_start();
+    }
+    rest
 }
 
 /// What an image is built from.
@@ -270,4 +287,23 @@ pub struct Options {
     pub limits: ContainerLimits,
     /// The server of the images that it builds.
     pub server: &'static Product,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_has_one_line() {
+        let reason =
+            |text: &str| with_cause("it exited", &text.lines().map(str::to_owned).collect::<Vec<_>>());
+        let traceback = "  File \"/deps/app/a.py\", line 3, in <module>\nKeyError: 'A'\nend";
+        assert_eq!(reason(traceback), "it exited: a.py:3: KeyError: 'A'");
+        assert_eq!(
+            reason("first\n2026-11-28T10:00:00.123Z [info] last one\n \n"),
+            "it exited: [info] last one"
+        );
+        assert_eq!(reason("2026-11-28 10:00:00,1"), "it exited: 10:00:00,1");
+        assert_eq!(reason(""), "it exited");
+    }
 }

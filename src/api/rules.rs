@@ -63,7 +63,7 @@ pub(super) fn creation(creation: &DeploymentCreation) -> Result<(), Error> {
         return Err(invalid("the deployment has no name"));
     }
     references(creation.secret_references.is_some(), &creation.source)?;
-    secrets(&creation.secrets)?;
+    secrets(&creation.secrets, |_| false)?;
     variables(&creation.source_config)?;
     commit(&creation.source_revision_config)
 }
@@ -80,14 +80,16 @@ pub fn patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> 
         )));
     }
     references(patch.secret_references.is_some(), &before.source)?;
-    patch.secrets.as_deref().map_or(Ok(()), secrets)?;
+    let is_kept = |name: &str| before.merges_secrets() && before.has_secret(name);
+    patch.secrets.as_deref().map_or(Ok(()), |given| secrets(given, is_kept))?;
     patch.source_config.as_ref().map_or(Ok(()), variables)?;
     patch.source_revision_config.as_ref().map_or(Ok(()), commit)
 }
 
-/// Secrets have values: the service returns them without, and sending them back like that would clear them.
-fn secrets(secrets: &[Secret]) -> Result<(), Error> {
-    match secrets.iter().find(|secret| secret.value.is_none()) {
+/// Secrets have values, unless the service keeps those that it has: it returns them without, and other services would clear
+/// what is sent back like that.
+fn secrets(secrets: &[Secret], is_kept: impl Fn(&str) -> bool) -> Result<(), Error> {
+    match secrets.iter().find(|secret| secret.value.is_none() && !is_kept(&secret.name)) {
         Some(Secret { name, .. }) => Err(invalid(format!("the secret `{name}` has no value"))),
         None => Ok(()),
     }

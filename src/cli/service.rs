@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::account::AccountOptions;
 use super::ask;
-use super::console::{NOTE, say};
+use super::console::{NOTE, note, say};
 use super::env::Env;
 use super::runtime::Runtime;
 use super::settings::Settings;
@@ -118,16 +118,21 @@ impl<'a> Service<'a> {
         let start = Instant::now();
         loop {
             let revision = self.call(async |client| client.revision(&deployment.id, id).await)?;
-            let status = revision.status;
+            let status = revision.status.clone();
             if status == RevisionStatus::Deployed {
                 return Ok(());
             }
-            let hint = format!("run `agentcli deploy logs {}` to see why", deployment.id);
             if status.is_final() {
-                let message = format!("the new revision {id} ended as {status}");
-                return Err(Error::Ship(ship::Error::Failed { message, hint }));
+                let now = self.call(async |client| client.deployment(&deployment.id).await)?;
+                if let Some(serving) = ship::serving_instead(&now, &revision) {
+                    let serving = self.call(async |client| client.revision(&now.id, serving).await)?;
+                    note(self.env, &ship::still_serves(&now, &serving));
+                }
+                return Err(ship::failed(&now, &revision).into());
             }
             if start.elapsed() > timeout {
+                let hint =
+                    format!("see `agentcli deploy revisions list {}`, or raise --timeout", deployment.id);
                 let message = format!("the new revision {id} is {status} after {} s", timeout.as_secs());
                 return Err(Error::Ship(ship::Error::Pending { message, hint }));
             }

@@ -24,6 +24,28 @@ pub(super) fn explained(lines: &[String], directory: &Path) -> (Option<String>, 
     }
 }
 
+/// The cause of a crash that the lines name, on one line: `file:line: reason` of a place in `directory`, or else the last
+/// exception. Fields that a logger has added to the end of a line are left out.
+pub fn crash_cause(lines: &[String], directory: &Path) -> Option<String> {
+    let lines: Vec<String> = lines.iter().map(|line| without_fields(line).to_owned()).collect();
+    explained(&lines, directory).0
+}
+
+/// A line without the fields of a logger at its end: `[uvicorn.error] api_variant=local`.
+fn without_fields(line: &str) -> &str {
+    let is_logger = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '_' | '.' | '0'..='9'))
+    };
+    let is_end = |at: &usize| {
+        let rest = line[at + 2..].split_once(']');
+        rest.is_some_and(|(name, rest)| {
+            is_logger(name) && rest.split_whitespace().all(|field| field.contains('='))
+        })
+    };
+    let mut starts = line.match_indices(" [").map(|(at, _)| at);
+    starts.find(is_end).map_or(line, |at| line[..at].trim_end())
+}
+
 /// The last lines that are shown.
 pub(super) fn last(lines: &[String]) -> Vec<String> {
     lines[lines.len().saturating_sub(LAST_LINES)..].to_vec()
@@ -106,6 +128,20 @@ fn exception(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_of_a_logger_are_no_part_of_the_cause() {
+        let lines = r#"Traceback (most recent call last):
+  File "/api/server.py", line 9, in load
+  File "/deps/app/src/graph.py", line 26, in <module>
+    KEY = os.environ["SHOP_KEY"]
+KeyError: 'SHOP_KEY'           [uvicorn.error] api_variant=local thread_name=MainThread"#;
+        let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        let cause = crash_cause(&lines, Path::new("/deps/app"));
+        assert_eq!(cause.as_deref(), Some("src/graph.py:26: KeyError: 'SHOP_KEY'"));
+        assert_eq!(without_fields("KeyError: a [b] c"), "KeyError: a [b] c");
+        assert_eq!(without_fields("ImportError: cannot import [x.y]"), "ImportError: cannot import");
+    }
 
     #[test]
     fn the_innermost_place_in_the_project_is_the_cause() {

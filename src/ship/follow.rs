@@ -68,8 +68,7 @@ impl<H: Hooks> Shipment<'_, H> {
         loop {
             let is_late = start.elapsed() > timeout;
             if let Some(found) = self.query(new, &mut is_away).await? {
-                let reason = found.reason().map(str::to_owned);
-                let now = found.status;
+                let now = found.status.clone();
                 if status.as_ref() != Some(&now) {
                     let seconds = start.elapsed().as_secs_f64();
                     self.hooks.event(&Event::Status { status: now.word().to_owned(), seconds });
@@ -81,7 +80,7 @@ impl<H: Hooks> Shipment<'_, H> {
                 // The log of a finished build is complete, and was just read.
                 log = log.filter(|_| !now.is_built());
                 if now.is_final() {
-                    return self.end(new, now, reason).await;
+                    return self.end(new, &found).await;
                 }
                 status = Some(now);
             }
@@ -147,22 +146,23 @@ impl<H: Hooks> Shipment<'_, H> {
         }
     }
 
-    async fn end(
-        &mut self,
-        new: &NewRevision,
-        status: RevisionStatus,
-        reason: Option<String>,
-    ) -> Result<(), Error> {
-        let NewRevision { deployment, id: revision } = new;
-        if status == RevisionStatus::Deployed {
-            let url = match self.call(async |client| client.deployment(&deployment.id).await).await {
-                Err(Error::Api(_)) => deployment.source_config.custom_url.clone(),
-                now => now?.source_config.custom_url,
-            };
-            self.hooks.event(&result("deployed", new, url));
+    async fn end(&mut self, new: &NewRevision, found: &Revision) -> Result<(), Error> {
+        let now = match self.call(async |client| client.deployment(&new.deployment.id).await).await {
+            Err(Error::Api(_)) => new.deployment.clone(),
+            now => now?,
+        };
+        if found.status == RevisionStatus::Deployed {
+            self.hooks.event(&result("deployed", new, now.source_config.custom_url));
             return Ok(());
         }
-        match self.last_entries(new, &status).await {
+        if let Some(serving) = serving_instead(&now, found) {
+            match self.call(async |client| client.revision(&now.id, serving).await).await {
+                Ok(serving) => self.hooks.note(still_serves(&now, &serving)),
+                Err(Error::Api(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        match self.last_entries(new, found).await {
             Ok(entries) => entries.into_iter().rev().for_each(|entry| self.hooks.event(&log_entry(entry))),
             Err(Error::Api(error)) => {
                 self.hooks.warn(format!("cannot read the log of the revision: {error}"));
@@ -170,41 +170,19 @@ impl<H: Hooks> Shipment<'_, H> {
             Err(error) => return Err(error),
         }
         self.hooks.event(&result("failed", new, None));
-        let id = &deployment.id;
-        let logs = format!("agentcli deploy logs --deployment-id {id} --revision-id {revision}");
-        let hint = match status {
-            RevisionStatus::Skipped => {
-                format!("a newer revision replaced it; see `agentcli deploy revisions list {id}`")
-            }
-            RevisionStatus::Interrupted => {
-                "it was stopped on the service; run `agentcli deploy` to try again".to_owned()
-            }
-            RevisionStatus::BuildFailed => {
-                format!("run `{logs} --type build` to see the whole log of the build")
-            }
-            _ => format!("run `{logs}` to see the whole log of the server"),
-        };
-        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        Err(Error::Failed {
-            message: format!(
-                "revision {revision} of `{}` ended with status {status}{reason}",
-                deployment.name
-            ),
-            hint,
-        })
+        Err(failed(&now, found))
     }
 
     /// The end of the log that shows why a revision failed, the newest entry first.
-    async fn last_entries(
-        &mut self,
-        new: &NewRevision,
-        status: &RevisionStatus,
-    ) -> Result<Vec<LogEntry>, Error> {
+    async fn last_entries(&mut self, new: &NewRevision, found: &Revision) -> Result<Vec<LogEntry>, Error> {
         let request =
             LogRequest { limit: Some(LAST_ENTRIES), order: Some(LogOrder::Descending), ..Default::default() };
-        let source = match status {
+        let source = match found.status {
             RevisionStatus::BuildFailed => LogSource::Build(new.id.clone()),
-            RevisionStatus::DeployFailed => LogSource::Server(Some(new.id.clone())),
+            // The reason is the line that matters.
+            RevisionStatus::DeployFailed if found.reason().is_none() => {
+                LogSource::Server(Some(new.id.clone()))
+            }
             _ => return Ok(Vec::new()),
         };
         let id = &new.deployment.id;
@@ -232,6 +210,40 @@ impl<H: Hooks> Shipment<'_, H> {
             ),
         })
     }
+}
+
+/// The ID of the revision that serves although `failed` does not, if there is one.
+pub fn serving_instead<'a>(deployment: &'a Deployment, failed: &Revision) -> Option<&'a String> {
+    deployment.active_revision_id.as_ref().filter(|active| **active != failed.id)
+}
+
+/// The note that an earlier revision serves.
+pub fn still_serves(deployment: &Deployment, active: &Revision) -> String {
+    let at = deployment.source_config.custom_url.as_ref().map(|url| format!(" at {url}"));
+    format!("{} still serves{}", active.title(), at.unwrap_or_default())
+}
+
+/// The error of a revision that failed.
+pub fn failed(deployment: &Deployment, revision: &Revision) -> Error {
+    let (id, status) = (&deployment.id, &revision.status);
+    let logs = format!("agentcli deploy logs {id} --revision-id {}", revision.id);
+    let hint = match status {
+        RevisionStatus::Skipped => {
+            format!("a newer revision replaced it; see `agentcli deploy revisions list {id}`")
+        }
+        RevisionStatus::Interrupted => {
+            "it was stopped on the service; run `agentcli deploy` to try again".to_owned()
+        }
+        RevisionStatus::BuildFailed => format!("run `{logs} --type build` to see the whole log of the build"),
+        _ => format!("run `{logs}` to see the whole log of the server"),
+    };
+    let ended = match status {
+        RevisionStatus::DeployFailed => "did not start".to_owned(),
+        status => format!("ended with status {status}"),
+    };
+    let reason = revision.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let message = format!("{} of `{}` {ended}{reason}", revision.title(), deployment.name);
+    Error::Failed { message, hint }
 }
 
 /// Whether the service builds such a revision, and has started to.

@@ -191,7 +191,7 @@ fn update() {
 
     let output = scene.deploy(&format!("update {id} --secret OTHER={SECRET} --replace-secrets --yes"));
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.err.contains("secrets: given OTHER; not given TOKEN"), "{output:?}");
+    assert!(output.err.contains("secrets: sets OTHER; removes TOKEN"), "{output:?}");
     let deployment = scene.host.expect(200, "GET", &format!("/v2/deployments/{id}"), None);
     assert!(deployment["secrets"].to_string().contains("OTHER"), "{deployment}");
 }
@@ -284,7 +284,7 @@ fn updates_that_are_refused() {
         .file("name.json", r#"{"name": "other"}"#)
         .file("type.json", format!(r#"{{"secrets": "{SECRET}"}}"#))
         .file("public.json", r#"{"source_revision_config": {"langgraph_config_path": 5}}"#)
-        .file("shown.json", r#"{"secrets": [{"name": "TOKEN"}]}"#)
+        .file("shown.json", r#"{"secrets": [{"name": "TOKEN"}, {"name": "NEW"}]}"#)
         .file(
             "container.json",
             r#"{"source_config": {"resource_spec": {"sidecars": [{"env": [{"name": "TOKEN"}]}]}}}"#,
@@ -310,7 +310,8 @@ fn updates_that_are_refused() {
         ("--file name.json", "cannot change `name` of a deployment"),
         ("--file type.json", "a field at line 1, column 37 does not have the type"),
         ("--file public.json", "a field does not have the type"),
-        ("--file shown.json", "the secret `TOKEN` has no value"),
+        ("--file shown.json", "the secret `NEW` has no value"),
+        ("--file - --secrets-from -", "--file and --secrets-from cannot both read stdin"),
         ("--file container.json", "the variable `TOKEN` of a container has no value"),
         ("--file broken.json", "`broken.json` is not valid JSON"),
         ("--file missing.json", "cannot read `missing.json`"),
@@ -379,32 +380,102 @@ fn one_grammar_for_all_commands() {
     assert!(output.code == 0 && output.out.contains("agent"), "{output:?}");
 }
 
+/// The names of the secrets of the deployment.
+fn secrets(scene: &Scene) -> Vec<String> {
+    let listed = scene.deploy("secrets list agent --json");
+    let listed = checked("secrets", &listed.out);
+    listed["secrets"].as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn an_update_loses_no_secret_unless_it_is_told_to() {
     let scene = Scene::new();
-    let names = || {
-        let listed = scene.deploy("secrets list agent --json");
-        let listed = checked("secrets", &listed.out);
-        listed["secrets"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|it| it.as_str().unwrap().to_owned())
-            .collect::<Vec<_>>()
-    };
-    let before = names();
-    let set = scene.deploy("update agent --secret ONE=1 --secret TWO=2 --replace-secrets --yes");
+    let set = scene.deploy("update agent --secret ONE=1 --secret TWO=2 --yes");
     assert_eq!(set.code, 0, "{set:?}");
-    assert_eq!(names(), ["ONE", "TWO"], "{before:?}");
-    let refused = scene.deploy("update agent --secret ONE=3 --yes");
-    assert_eq!(refused.code, 2, "{refused:?}");
-    let told = "error: this would remove the secrets `TWO`\nhint: give them too, such as with --secrets-from .env, or pass \
-                --replace-secrets\n";
-    assert!(refused.err.ends_with(told), "{refused:?}");
-    assert_eq!(names(), ["ONE", "TWO"]);
-    assert_eq!(scene.deploy("update agent --secret ONE=3 --secret TWO=4 --yes").code, 0);
+    assert!(set.err.contains("secrets: sets ONE, TWO; keeps TOKEN\n"), "{set:?}");
+    assert_eq!(secrets(&scene), ["ONE", "TWO", "TOKEN"]);
     assert_eq!(scene.deploy("update agent --secret ONE=3 --replace-secrets --yes").code, 0);
-    assert_eq!(names(), ["ONE"]);
+    assert_eq!(secrets(&scene), ["ONE"]);
+}
+
+#[test]
+fn secrets_are_set_and_unset_one_by_one() {
+    let scene = Scene::new();
+    let env = TestEnv::empty()
+        .file("secrets", format!("ONE={SECRET}\nTWO=${{ONE}}\nEMPTY=\n"))
+        .variable("THREE", SECRET)
+        .input(&format!("FOUR={SECRET}\n"));
+    let deploy = |arguments: &str| deploy(&env, &scene.proxy.url(), arguments);
+    let before = scene.revisions();
+    let set = deploy(&format!("secrets set agent THREE FIVE={SECRET}=5 --secrets-from secrets --yes --json"));
+    assert_eq!(set.code, 0, "{set:?}");
+    assert!(set.err.contains("secrets: sets ONE, TWO, THREE, FIVE; keeps TOKEN\n"), "{set:?}");
+    checked("update", &set.out);
+    assert_eq!(secrets(&scene), ["ONE", "TWO", "THREE", "FIVE", "TOKEN"]);
+    assert_eq!(scene.revisions(), before + 1);
+
+    let set = deploy("secrets set agent --secrets-from - --yes");
+    assert!(set.code == 0 && set.err.contains("sets FOUR; keeps ONE, TWO, THREE, FIVE, TOKEN\n"), "{set:?}");
+    let unset = deploy("secrets unset agent ONE FOUR FIVE TWO --yes");
+    assert_eq!(unset.code, 0, "{unset:?}");
+    assert!(unset.err.contains("secrets: keeps THREE, TOKEN; removes FOUR, ONE, TWO, FIVE\n"), "{unset:?}");
+    assert_eq!(secrets(&scene), ["THREE", "TOKEN"]);
+
+    for (arguments, told) in [
+        ("secrets set agent", "no secrets given"),
+        ("secrets set agent NOWHERE --yes", "the secret `NOWHERE` has no value"),
+        ("secrets set agent =1 --yes", "a secret without a name"),
+        ("secrets set agent A=1", "pass --yes"),
+        ("secrets unset", "no secrets given"),
+        ("secrets unset agent NOWHERE TOKEN --yes", "has no secret `NOWHERE`"),
+        ("secrets unset agent TOKEN", "pass --yes"),
+    ] {
+        let output = deploy(arguments);
+        assert_eq!(output.code, 2, "{arguments}: {output:?}");
+        assert!(output.err.contains(told), "{arguments}: {output:?}");
+    }
+    assert_eq!(secrets(&scene), ["THREE", "TOKEN"]);
+
+    // Without a deployment, it is that of the directory.
+    std::fs::create_dir(env.path("agent")).unwrap();
+    let here = TestEnv::inside(&env.path("agent"));
+    for arguments in ["set A=1", "unset A", "unset THREE", "unset TOKEN"] {
+        let output = crate::api::deploy(&here, &scene.proxy.url(), &format!("secrets {arguments} --yes"));
+        assert_eq!(output.code, 0, "{arguments}: {output:?}");
+    }
+    assert_eq!(secrets(&scene), [""; 0]);
+}
+
+/// Other services clear secrets that are sent back without their values.
+#[test]
+fn a_service_that_can_only_replace_secrets_loses_none() {
+    let scene = Scene::new();
+    let mut record = scene.host.expect(200, "GET", &format!("/v2/deployments/{}", scene.id), None);
+    record.as_object_mut().unwrap().remove("merges_secrets").unwrap();
+    let answer = Fault::Answer(200, &[("Content-Type", "application/json")], record.to_string().leak());
+    scene.proxy.fail("GET", "/v2/deployments/", answer, usize::MAX);
+    for (arguments, told) in [
+        (
+            "update ID --secret ONE=1",
+            "would remove the secrets `TOKEN`\nhint: give them too, such as with --secrets-from",
+        ),
+        ("secrets set ID ONE=1", "would remove the secrets `TOKEN`\nhint: give them too"),
+        ("update ID --file kept.json", "the secret `TOKEN` has no value"),
+    ] {
+        let env = TestEnv::empty().file("kept.json", r#"{"secrets": [{"name": "TOKEN"}]}"#);
+        let arguments = format!("{} --yes", arguments.replace("ID", &scene.id));
+        let output = deploy(&env, &scene.proxy.url(), &arguments);
+        assert!(output.code == 2 && output.err.contains(told), "{arguments}: {output:?}");
+    }
+    assert_eq!(scene.proxy.forwarded("PATCH", ""), 0);
+    assert_eq!(scene.deploy(&format!("secrets unset {} TOKEN --yes", scene.id)).code, 0);
+    scene.proxy.mend();
+    assert_eq!(scene.deploy("update agent --secret ONE=1 --secret TWO=2 --yes").code, 0);
+    record["secrets"] = json!([{"name": "ONE"}, {"name": "TWO"}]);
+    let answer = Fault::Answer(200, &[("Content-Type", "application/json")], record.to_string().leak());
+    scene.proxy.fail("GET", "/v2/deployments/", answer, usize::MAX);
+    let refused = scene.deploy(&format!("secrets unset {} ONE --yes", scene.id));
+    assert!(refused.code == 2 && refused.err.contains("can only replace all secrets"), "{refused:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use agentcli::api::Vocabulary;
 use serde_json::{Value, json};
 
 use super::service::Host;
+use super::stand_in::StandIn;
 use super::{created, creation, deployed, image, wrong};
 
 const UUID: &str = "0b8e5c1e-3b0f-4d27-9d6a-2f8a41a0c001";
@@ -93,6 +94,33 @@ fn secrets_make_a_revision_of_what_is_deployed_and_resources_do_not() {
     let after = host.expect(200, "PATCH", &path, Some(&secrets));
     assert_ne!(after["latest_revision_id"], before["latest_revision_id"]);
     assert_eq!(after["source_revision_config"], json!({ "image_uri": image('1') }));
+}
+
+#[test]
+fn a_secret_without_a_value_keeps_the_one_that_it_has() {
+    let mut engine = StandIn::default();
+    let host = Host::start(|knobs| engine = knobs.runner.clone());
+    let id = created(&host, "app");
+    let path = format!("/v2/deployments/{id}");
+    let first = json!([{ "name": "A", "value": "1" }, { "name": "B", "value": "2" }]);
+    host.expect(200, "PATCH", &path, Some(&json!({ "secrets": first })));
+    host.until(&deployed(&host, &id, &image('1')), |it| it["status"] == "DEPLOYED");
+    let second = json!([{ "name": "B" }, { "name": "C", "value": "3" }]);
+    let patched = host.expect(200, "PATCH", &path, Some(&json!({ "secrets": second })));
+    assert_eq!(patched["merges_secrets"], true);
+    assert_eq!(patched["secrets"], json!([{ "name": "B" }, { "name": "C" }]));
+    let revision = format!("{path}/revisions/{}", patched["latest_revision_id"].as_str().unwrap());
+    host.until(&revision, |it| it["status"] == "DEPLOYED");
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(engine.environment("1-0"), [pair("A", "1"), pair("B", "2")]);
+    assert_eq!(engine.environment("2-0"), [pair("B", "2"), pair("C", "3")]);
+    let unknown = json!({ "secrets": [{ "name": "A" }] });
+    let answer = host.expect(422, "PATCH", &path, Some(&unknown));
+    let detail = &answer["detail"][0];
+    assert_eq!(
+        (&detail["loc"], &detail["type"]),
+        (&json!(["body", "secrets", 0, "value"]), &json!("missing"))
+    );
 }
 
 #[test]

@@ -159,6 +159,25 @@ fn failed_build_has_its_reason_and_the_active_revision_stays() {
 }
 
 #[test]
+fn server_that_ends_twice_alike_fails_its_revision_and_the_active_one_stays() {
+    const TRACEBACK: Fault = Fault::Crash(&[
+        "  File \"/deps/app/src/shop.py\", line 26, in <module>",
+        "    KEY = os.environ[\"SHOP_KEY\"]",
+        "KeyError: 'SHOP_KEY'",
+    ]);
+    let world = World::new(|knobs| knobs.runner.faults = vec![(2, TRACEBACK)]);
+    let path = world.create("app");
+    let first = world.until(&world.newest(&path), "DEPLOYED");
+    let began = Instant::now();
+    let failed = world.until(&world.build(&path), "DEPLOY_FAILED");
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert_eq!(failed["reason"], "the server exited with code 3: src/shop.py:26: KeyError: 'SHOP_KEY'");
+    let starts = world.acts().iter().filter(|act| *act == "start 2-0").count();
+    assert_eq!(starts, 2);
+    assert_eq!(world.host.expect(200, "GET", &path, None)["active_revision_id"], first["id"]);
+}
+
+#[test]
 fn lost_engine_is_reported_once_and_waited_for() {
     let world = World::new(|knobs| knobs.runner.disappear(true));
     let path = world.create("app");

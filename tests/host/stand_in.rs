@@ -26,6 +26,8 @@ pub(crate) enum Fault {
     Build(&'static str),
     /// It cannot be deployed, for this reason.
     Deploy(&'static str),
+    /// Its servers end when they start, and have printed this.
+    Crash(&'static [&'static str]),
     /// It is built or deployed without end.
     Stall,
 }
@@ -49,6 +51,8 @@ pub(crate) struct StandIn {
 struct Table {
     containers: BTreeMap<String, ContainerStatus>,
     images: BTreeSet<String>,
+    /// The secrets of containers that were created, by container as in the acts.
+    environments: BTreeMap<String, Vec<(String, String)>>,
     acts: Vec<String>,
     /// Number of creations that fail until one can be done.
     failing_creations: usize,
@@ -93,6 +97,11 @@ impl StandIn {
     /// The containers, as in [`StandIn::acts`].
     pub(crate) fn containers(&self) -> Vec<String> {
         self.table().containers.keys().map(|name| short(name)).collect()
+    }
+
+    /// The secrets that a container was created with, by its name as in [`StandIn::acts`].
+    pub(crate) fn environment(&self, container: &str) -> Vec<(String, String)> {
+        self.table().environments[container].clone()
     }
 
     /// The tags of images.
@@ -161,6 +170,12 @@ impl StandIn {
     fn fault(&self, tag: &str) -> Option<&Fault> {
         let number: u64 = tag.rsplit(':').next()?.parse().ok()?;
         self.faults.iter().find(|(of, _)| *of == number).map(|(_, fault)| fault)
+    }
+
+    /// The fault of the revision of a container.
+    fn container_fault(&self, container: &str) -> Option<&Fault> {
+        let short = short(container);
+        self.fault(&format!(":{}", short.split('-').next().unwrap_or_default()))
     }
 
     fn set(&self, container: &str, state: ContainerState) {
@@ -283,7 +298,9 @@ impl Runner for StandIn {
             }
             self.begin("create", &name, &short(&name)).await?;
             let status = status(&name, deployment, revision, *replica, ContainerState::Created);
-            self.table().containers.entry(name).or_insert(status);
+            let mut table = self.table();
+            table.environments.insert(short(&name), launch.environment.clone());
+            table.containers.entry(name).or_insert(status);
             Ok(())
         }
         .boxed()
@@ -292,7 +309,9 @@ impl Runner for StandIn {
     fn start<'a>(&'a self, container: &'a str) -> Act<'a, ()> {
         async move {
             self.begin("start", container, &short(container)).await?;
-            self.set(container, ContainerState::Running);
+            let is_broken = matches!(self.container_fault(container), Some(Fault::Crash(_)));
+            let exited = ContainerState::Exited { code: 3, ran: Duration::from_millis(1) };
+            self.set(container, if is_broken { exited } else { ContainerState::Running });
             Ok(())
         }
         .boxed()
@@ -346,8 +365,12 @@ impl Runner for StandIn {
         self.begin("forget", deployment, deployment).boxed()
     }
 
-    fn last_lines<'a>(&'a self, _: &'a str, _: usize) -> Act<'a, Vec<String>> {
-        async { Ok(Vec::new()) }.boxed()
+    fn last_lines<'a>(&'a self, container: &'a str, _: usize) -> Act<'a, Vec<String>> {
+        async move {
+            let Some(Fault::Crash(lines)) = self.container_fault(container) else { return Ok(Vec::new()) };
+            Ok(lines.iter().map(|&line| line.to_owned()).collect())
+        }
+        .boxed()
     }
 
     fn follow<'a>(&'a self, container: &'a str, after: i64, line: LineSink) -> Act<'a, ()> {

@@ -42,7 +42,7 @@ pub(super) async fn list(Call { shared, tenant, .. }: Call, uri: Uri) -> Result<
     query.done()?;
     let resources = shared.store.read(|tx| tx.deployments(&tenant, &selection, offset, limit));
     let mut resources = resources.map_err(Refusal::from)?;
-    resources.iter_mut().for_each(|deployment| add_url(&shared, deployment));
+    resources.iter_mut().for_each(|deployment| complete(&shared, deployment));
     Ok(page(shared.options.vocabulary, offset, resources))
 }
 
@@ -138,7 +138,7 @@ fn new(shared: &Shared, tenant: String, asked: DeploymentCreation) -> Result<Dep
     listener::check(shared, &asked.source, &asked.source_config)?;
     repositories::check(shared, &tenant, &asked.source, &asked.source_config)?;
     rules::build_on_push(&asked.source_config, &asked.source_revision_config)?;
-    rules::secrets(&asked.secrets)?;
+    rules::secrets(&asked.secrets, &[])?;
     rules::secret_references(shared, &asked.source, asked.secret_references.as_ref())?;
     let mut source_config = asked.source_config;
     merge::known(&mut source_config);
@@ -204,6 +204,9 @@ fn apply(
 ) -> Result<Deployment, Refusal> {
     let latest = tx.latest(&deployment.id)?.map(|revision| revision.source);
     let source = revised(shared, &mut deployment, patch, latest)?;
+    if patch.secrets.is_some() {
+        tx.keep_values(&mut deployment)?;
+    }
     let tarball = patch.source_revision_config.as_ref().and_then(|it| it.source_tarball_path.as_deref());
     uploads::check(tx, &deployment.id, tarball)?;
     check_url(tx, &deployment)?;
@@ -249,7 +252,7 @@ fn revised(
     }
     rules::build_on_push(&deployment.source_config, &config)?;
     if let Some(secrets) = &patch.secrets {
-        rules::secrets(secrets)?;
+        rules::secrets(secrets, &deployment.secrets)?;
         deployment.secrets.clone_from(secrets);
     }
     if let Some(packages) = &patch.tracked_packages {
@@ -287,12 +290,13 @@ pub(super) fn find(tx: &Tx<'_>, tenant: &str, id: &str) -> Result<Deployment, Re
 /// A deployment as a response.
 pub(super) fn shown(shared: &Shared, status: StatusCode, deployment: &Deployment) -> Response {
     let mut record = json!(deployment);
-    add_url(shared, &mut record);
+    complete(shared, &mut record);
     spoken(shared.options.vocabulary, status, record)
 }
 
-/// Gives the record of a deployment its address, unless the user sets that.
-fn add_url(shared: &Shared, record: &mut Value) {
+/// Gives the record of a deployment what is not stored: that its secrets can be kept, and its address, unless the user sets that.
+fn complete(shared: &Shared, record: &mut Value) {
+    record[Deployment::MERGES_SECRETS] = Value::Bool(true);
     if record["source"] != json!(Source::ExternalContainer) {
         let name = record["name"].as_str().unwrap_or_default();
         let url = format!("{}://{name}.localhost:{}", shared.scheme(), shared.proxy.port());

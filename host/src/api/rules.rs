@@ -203,11 +203,11 @@ pub(super) fn unchanged(before: &SourceConfig, after: &SourceConfig) -> Result<(
     }
 }
 
-/// Secrets become environment variables, so their names are unique.
-pub(super) fn secrets(secrets: &[Secret]) -> Result<(), Refusal> {
+/// Secrets become environment variables, so their names are unique. Those of `before` need no value: they keep it.
+pub(super) fn secrets(secrets: &[Secret], before: &[Secret]) -> Result<(), Refusal> {
     let mut names = HashSet::new();
     for (index, Secret { name, value, .. }) in secrets.iter().enumerate() {
-        if value.is_none() {
+        if value.is_none() && before.iter().all(|kept| kept.name != *name) {
             return Err(Refusal::Invalid(vec![missing("secrets", index, "value")]));
         }
         if name.is_empty() || name.contains(['=', '\0']) {

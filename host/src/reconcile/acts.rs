@@ -14,7 +14,7 @@ use super::action::Action;
 use super::recorder::Recorder;
 use super::shares::Shares;
 use super::state::{Phase, Revision, Source};
-use crate::runner::{ContainerState, ContainerStatus, Failure, LogSink, Runner, with_last_lines};
+use crate::runner::{ContainerState, ContainerStatus, Failure, LAST_LINES, LogSink, Runner, with_cause};
 use crate::store::LogKind;
 
 /// Numbers of acts of a tenant at a time: of builds and pulls, of those that may have to wait for the databases, of probes,
@@ -33,9 +33,6 @@ const READ_LIMIT: Duration = Duration::from_secs(10);
 /// Interval at which it is checked whether the clock was set back, and number of nanoseconds of its milliseconds.
 const CLOCK_CHECK: Duration = Duration::from_millis(200);
 const NANOSECONDS: i64 = 1_000_000;
-
-/// Number of last lines of a container in the reason of a failure.
-const LAST_LINES: usize = 3;
 
 /// The end of an act.
 pub(super) enum Outcome {
@@ -136,8 +133,18 @@ impl<R: Runner> Acts<R> {
                 return Ok(Outcome::Attempted);
             }
             Action::Start { revision, container, attempts, .. } => {
-                let error = task.revision.as_ref().and_then(|revision| revision.last_error.clone());
-                recorder.set_attempts(revision, *attempts, error).await?;
+                let last = task.revision.as_ref().and_then(|revision| revision.last_error.clone());
+                let crash = self.crash(task).await;
+                // The next start would end like the last two. A revision that is deployed is started for ever.
+                if crash.is_some()
+                    && crash == last
+                    && recorder
+                        .advance(revision, Phase::Deploying, Phase::DeployFailed, crash.clone())
+                        .await?
+                {
+                    return Ok(Outcome::Done);
+                }
+                recorder.set_attempts(revision, *attempts, crash.or(last)).await?;
                 runner.start(container).await?;
                 return Ok(Outcome::Attempted);
             }
@@ -224,11 +231,18 @@ impl<R: Runner> Acts<R> {
         Ok(Outcome::Attempted)
     }
 
-    /// A reason with the last lines of a container.
+    /// Why the server of a container that is to be started again ended.
+    async fn crash(&self, task: &Task) -> Option<String> {
+        let status = task.status.as_ref()?;
+        let ContainerState::Exited { code, .. } = status.state else { return None };
+        Some(self.explained(&format!("the server exited with code {code}"), Some(&status.name)).await)
+    }
+
+    /// A reason with the cause that the last lines of a container name.
     async fn explained(&self, reason: &str, container: Option<&str>) -> String {
         let Some(container) = container else { return reason.to_owned() };
         let lines = self.runner.last_lines(container, LAST_LINES).await.unwrap_or_default();
-        with_last_lines(reason, &lines)
+        with_cause(reason, &lines)
     }
 
     fn sink(&self, revision: &str, kind: LogKind) -> LogSink {

@@ -22,7 +22,7 @@ use agentcli::engine::{Container, Engine, Error, State};
 use self::helper::{Helper, ROLE};
 use self::text::{decoded, printed};
 use super::labels::{self, label};
-use super::{Failure, networks, with_last_lines};
+use super::{Failure, LAST_LINES, networks, with_cause};
 use crate::lock::lock;
 
 /// Default maximum number of connections of a deployment to PostgreSQL: what a whole server permits by default.
@@ -268,9 +268,9 @@ impl Databases {
         };
         let report = match report {
             None if since.elapsed() >= START_LIMIT => {
-                let lines = engine.last_lines(name, 5).await.unwrap_or_default();
+                let lines = engine.last_lines(name, LAST_LINES).await.unwrap_or_default();
                 let reason = format!("{name} is not healthy after {} s", START_LIMIT.as_secs());
-                Some(with_last_lines(&reason, &lines))
+                Some(with_cause(&reason, &lines))
             }
             report => report,
         };

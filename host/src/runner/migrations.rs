@@ -8,14 +8,11 @@ use tokio::time::{Instant, sleep};
 use agentcli::engine::{Container, ContainerSpec, Engine, State};
 
 use super::labels::{self, label};
-use super::{Failure, with_last_lines};
+use super::{Failure, LAST_LINES, with_cause};
 
 /// Time that they may take, and the pause between checks.
 const LIMIT: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// Number of their last lines in the reason of a failure.
-const LAST_LINES: usize = 3;
 
 /// The label of their containers.
 const MIGRATIONS: &str = "agentcli.migrations";
@@ -63,7 +60,7 @@ pub(super) async fn run(
         _ => return Err(Failure::Unavailable("the migrations of the database were interrupted".to_owned())),
     };
     engine.remove(&name).await?;
-    failure.map_or(Ok(()), |reason| Err(Failure::Refused(with_last_lines(&reason, &lines))))
+    failure.map_or(Ok(()), |reason| Err(Failure::Refused(with_cause(&reason, &lines))))
 }
 
 /// Removes what an interrupted act left of a deployment.

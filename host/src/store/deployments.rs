@@ -166,6 +166,23 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// The secrets of a deployment, with their values.
+    pub(super) fn stored_secrets(&self, deployment: &str) -> Result<Vec<Secret>, Broken> {
+        let mut statement = self.db.prepare_cached("SELECT secrets FROM deployments WHERE id = ?1")?;
+        let sealed: Vec<u8> = statement.query_row([deployment], |row| row.get(0))?;
+        self.vault.open_sealed(deployment, &sealed)
+    }
+
+    /// Gives the secrets of a deployment that have no value the one that is stored.
+    pub(crate) fn keep_values(&self, deployment: &mut Deployment) -> Result<(), Broken> {
+        let stored = self.stored_secrets(&deployment.id)?;
+        for secret in deployment.secrets.iter_mut().filter(|secret| secret.value.is_none()) {
+            let kept = stored.iter().find(|kept| kept.name == secret.name);
+            secret.value = kept.and_then(|kept| kept.value.clone());
+        }
+        Ok(())
+    }
+
     /// Hides a deployment until the reconciler has removed it, and returns whether it existed.
     pub(crate) fn delete(&self, tenant: &str, id: &str) -> Result<bool, Broken> {
         let sql = "UPDATE deployments SET deleted = 1 WHERE id = ?1 AND tenant = ?2 AND NOT deleted";

@@ -11,9 +11,6 @@ use super::ignored;
 use super::state::Phase;
 use super::{Broken, LogKind, Tx};
 
-/// Field of a revision with its number in the deployment, from 1, which the specification does not know.
-const NUMBER: &str = "number";
-
 /// Maximum time that a server has to finish runs, in seconds.
 const MAX_GRACE: u32 = 3600;
 const DEFAULT_GRACE: u32 = 180;
@@ -39,7 +36,7 @@ impl Tx<'_> {
             status: RevisionStatus::Creating,
             source,
             source_revision_config: deployment.source_revision_config.clone(),
-            other: Object::from_iter([(NUMBER.to_owned(), number.into())]),
+            other: Object::from_iter([(Revision::NUMBER.to_owned(), number.into())]),
         };
         self.db.execute(
             "INSERT INTO revisions (id, deployment, ordinal, record, secrets, grace, kept)
@@ -64,9 +61,7 @@ impl Tx<'_> {
 
     /// Time that the server of a deployment has to finish runs, in seconds.
     fn grace(&self, deployment: &str) -> Result<u32, Broken> {
-        let mut statement = self.db.prepare_cached("SELECT secrets FROM deployments WHERE id = ?1")?;
-        let sealed: Vec<u8> = statement.query_row([deployment], |row| row.get(0))?;
-        let secrets = self.vault.open_sealed(deployment, &sealed)?;
+        let secrets = self.stored_secrets(deployment)?;
         let given = secrets.iter().find(|secret| secret.name == cluster::DRAIN_VARIABLE);
         let given = given.and_then(|secret| secret.value.as_ref()?.expose().trim().parse().ok());
         Ok(given.unwrap_or(DEFAULT_GRACE).min(MAX_GRACE))

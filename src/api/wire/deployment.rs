@@ -1,6 +1,7 @@
 //! Deployments, revisions and their sources.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     Agent, DeploymentStatus, DeploymentType, Object, Redacted, ResourceSpec, RevisionStatus, Source,
@@ -45,6 +46,21 @@ pub struct Deployment {
     pub other: Object,
 }
 
+impl Deployment {
+    /// The field that says that secrets without a value in a patch keep theirs, which the specification does not have.
+    pub const MERGES_SECRETS: &str = "merges_secrets";
+
+    /// Whether a secret without a value in a patch keeps the value that it has.
+    pub fn merges_secrets(&self) -> bool {
+        self.other.get(Self::MERGES_SECRETS) == Some(&Value::Bool(true))
+    }
+
+    /// Whether it has a secret of this name.
+    pub fn has_secret(&self, name: &str) -> bool {
+        self.secrets.iter().any(|secret| secret.name == name)
+    }
+}
+
 /// A version of a deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Revision {
@@ -69,9 +85,18 @@ impl Revision {
     /// The field with the reason of a failure, which the specification does not have.
     pub const REASON: &str = "reason";
 
+    /// The field with its number among the revisions of the deployment, which the specification does not have.
+    pub const NUMBER: &str = "number";
+
     /// Why it failed, if it did and the service says so.
     pub fn reason(&self) -> Option<&str> {
         self.other.get(Self::REASON)?.as_str()
+    }
+
+    /// `revision 4`, or with its ID if the service does not count revisions.
+    pub fn title(&self) -> String {
+        let number = self.other.get(Self::NUMBER).and_then(Value::as_u64);
+        number.map_or_else(|| format!("revision {}", self.id), |number| format!("revision {number}"))
     }
 }
 
@@ -112,7 +137,7 @@ optional_fields! {
         source_revision_config: SourceRevisionConfig,
         /// Packages of the new revision that the service counts, as `name:version`.
         tracked_packages: Vec<String>,
-        /// All secrets, not only those that change.
+        /// All secrets, not only those that change; one without a value keeps it, if the service merges secrets.
         secrets: Vec<Secret>,
         /// `external_container` only.
         secret_references: Vec<SecretReference>,

@@ -4,6 +4,7 @@ mod agent;
 mod delete;
 mod external;
 mod get;
+mod given;
 mod list;
 mod listeners;
 mod logs;

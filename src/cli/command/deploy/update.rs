@@ -9,10 +9,10 @@ use serde_json::json;
 use super::shown::{print_json, shown, title};
 use super::which::Which;
 use crate::api::rules;
-use crate::api::wire::{Deployment, DeploymentPatch};
+use crate::api::wire::{Deployment, DeploymentPatch, Secret};
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
-use crate::cli::service::CallOptions;
+use crate::cli::service::{CallOptions, Service};
 use crate::compiler::words::listed;
 use crate::error::Error;
 use difference::{Change, difference};
@@ -20,8 +20,8 @@ use patch::PatchOptions;
 
 /// Change a deployment
 ///
-/// Prints the changes, without values of secrets, and asks for confirmation. A service can replace all secrets of a deployment,
-/// not a single one: the update is refused if it would remove one, unless --replace-secrets is given.
+/// Prints the changes, without values of secrets, and asks for confirmation. Secrets that are not given are kept, unless
+/// --replace-secrets is given; at a service that can only replace all of them, such an update is refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,68 +51,79 @@ pub(super) struct Update {
 
 impl Update {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (patch, nulls) = self.patch.patch(env)?;
+        let (mut patch, nulls) = self.patch.patch(env)?;
         let (mut service, before) = self.which.find(env, &self.options.account)?;
         nulls.check(&before)?;
         if !self.replace_secrets {
-            keep_secrets(&before, &patch)?;
+            keep_secrets(&before, &mut patch)?;
         }
-        rules::patch(&before, &patch)?;
-        let changes = difference(&before, &patch);
-        let makes_revision = rules::makes_revision(&patch);
-        if changes.is_empty() {
-            return self.print(service.env, &before, &before, &changes, None);
-        }
-        print_changes(service.env, &before, &changes, makes_revision);
-        let secrets = patch.secrets.iter().flatten().map(|secret| secret.name.as_str());
-        service.confirm_address("the changes", secrets)?;
-        if !self.yes {
-            service.confirm("Apply these changes?", "--yes")?;
-        }
-        let after = service.call(async |client| client.patch(&before, &patch).await)?;
-        self.print(service.env, &before, &after, &changes, makes_revision)
-    }
-
-    fn print(
-        &self,
-        env: &mut Env,
-        before: &Deployment,
-        after: &Deployment,
-        changes: &[Change],
-        makes_revision: Option<bool>,
-    ) -> Result<(), Error> {
-        let revision = after
-            .latest_revision_id
-            .as_ref()
-            .filter(|_| after.latest_revision_id != before.latest_revision_id);
-        if makes_revision == Some(true) && revision.is_none() {
-            let text = "the service has not listed a new revision yet";
-            note(env, &format!("{text}; see `agentcli deploy revisions list {}`", after.id));
-        }
-        if self.options.json {
-            let changes: Vec<_> = changes.iter().map(Change::json).collect();
-            let result = json!({ "deployment": shown(after), "changes": changes, "new_revision": revision });
-            return print_json(env, &result);
-        }
-        let title = visible_line(&title(after));
-        match revision {
-            _ if changes.is_empty() => env.print(&format!("{title} is up to date")),
-            Some(revision) => env.print(&format!("updated {title}; new revision {revision}")),
-            None => env.print(&format!("updated {title}")),
-        }
-        Ok(())
+        apply(&mut service, &before, &patch, self.yes, self.options.json)
     }
 }
 
-/// Refuses a patch that would remove secrets.
-fn keep_secrets(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> {
-    let Some(given) = &patch.secrets else { return Ok(()) };
-    let is_lost = |name: &&str| !given.iter().any(|secret| secret.name == **name);
-    let lost: Vec<&str> = before.secrets.iter().map(|secret| secret.name.as_str()).filter(is_lost).collect();
-    if lost.is_empty() {
+/// Changes a deployment, if the user confirms it, and prints the result.
+pub(super) fn apply(
+    service: &mut Service<'_>,
+    before: &Deployment,
+    patch: &DeploymentPatch,
+    is_confirmed: bool,
+    json: bool,
+) -> Result<(), Error> {
+    rules::patch(before, patch)?;
+    let changes = difference(before, patch);
+    let makes_revision = rules::makes_revision(patch);
+    if changes.is_empty() {
+        return print(service.env, json, before, before, &changes, None);
+    }
+    print_changes(service.env, before, &changes, makes_revision);
+    let secrets = patch.secrets.iter().flatten().filter(|secret| secret.value.is_some());
+    service.confirm_address("the changes", secrets.map(|secret| secret.name.as_str()))?;
+    if !is_confirmed {
+        service.confirm("Apply these changes?", "--yes")?;
+    }
+    let after = service.call(async |client| client.patch(before, patch).await)?;
+    print(service.env, json, before, &after, &changes, makes_revision)
+}
+
+fn print(
+    env: &mut Env,
+    json: bool,
+    before: &Deployment,
+    after: &Deployment,
+    changes: &[Change],
+    makes_revision: Option<bool>,
+) -> Result<(), Error> {
+    let revision =
+        after.latest_revision_id.as_ref().filter(|_| after.latest_revision_id != before.latest_revision_id);
+    if makes_revision == Some(true) && revision.is_none() {
+        let text = "the service has not listed a new revision yet";
+        note(env, &format!("{text}; see `agentcli deploy revisions list {}`", after.id));
+    }
+    if json {
+        let changes: Vec<_> = changes.iter().map(Change::json).collect();
+        let result = json!({ "deployment": shown(after), "changes": changes, "new_revision": revision });
+        return print_json(env, &result);
+    }
+    let title = visible_line(&title(after));
+    match revision {
+        _ if changes.is_empty() => env.print(&format!("{title} is up to date")),
+        Some(revision) => env.print(&format!("updated {title}; new revision {revision}")),
+        None => env.print(&format!("updated {title}")),
+    }
+    Ok(())
+}
+
+/// Keeps the secrets that a patch does not set, or refuses to lose them.
+pub(super) fn keep_secrets(before: &Deployment, patch: &mut DeploymentPatch) -> Result<(), Error> {
+    let Some(given) = &mut patch.secrets else { return Ok(()) };
+    let is_kept = |secret: &&Secret| given.iter().all(|new| new.name != secret.name);
+    let kept: Vec<Secret> = before.secrets.iter().filter(is_kept).cloned().collect();
+    if kept.is_empty() || before.merges_secrets() {
+        given.extend(kept);
         return Ok(());
     }
-    let message = format!("this would remove the secrets {}", visible_line(&listed(lost.into_iter())));
+    let lost = listed(kept.iter().map(|secret| secret.name.as_str()));
+    let message = format!("this would remove the secrets {}", visible_line(&lost));
     Err(Error::usage(message, "give them too, such as with --secrets-from .env, or pass --replace-secrets"))
 }
 

@@ -16,6 +16,11 @@ pub(super) struct Which {
 }
 
 impl Which {
+    /// Takes the argument away, if `is_other` says that it is something else than a deployment.
+    pub(super) fn take_if(&mut self, is_other: impl FnOnce(&str) -> bool) -> Option<String> {
+        self.which.take_if(|which| is_other(which))
+    }
+
     /// The service, and the deployment there.
     pub(super) fn find<'a>(
         &self,

@@ -14,6 +14,8 @@ pub(super) struct Change {
     field: String,
     before: Value,
     after: Value,
+    /// The names of secrets that keep their values.
+    kept: Vec<String>,
 }
 
 impl Change {
@@ -27,12 +29,14 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.field.as_str(), names(&self.before), names(&self.after)) {
             ("secrets", Some(before), Some(after)) => {
-                write!(f, "secrets: given {}", listed(&after))?;
-                let missing: Vec<&str> = before.into_iter().filter(|name| !after.contains(name)).collect();
-                if !missing.is_empty() {
-                    write!(f, "; not given {}", listed(&missing))?;
-                }
-                Ok(())
+                let is_kept = |name: &&str| self.kept.iter().any(|kept| kept == name);
+                let (kept, set): (Vec<&str>, _) = after.iter().partition(|name| is_kept(name));
+                let removed = before.into_iter().filter(|name| !after.contains(name)).collect();
+                let parts = [("sets", set), ("keeps", kept), ("removes", removed)];
+                let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+                let parts: Vec<String> =
+                    parts.map(|(verb, names)| format!("{verb} {}", names.join(", "))).collect();
+                write!(f, "secrets: {}", if parts.is_empty() { "none".to_owned() } else { parts.join("; ") })
             }
             _ => match &self.before {
                 Value::Null => write!(f, "{}: {}", self.field, self.after),
@@ -47,8 +51,11 @@ fn names(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(|item| item.get("name")?.as_str()).collect()
 }
 
-fn listed(names: &[&str]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+/// The names of secrets that are sent without a value.
+fn without_value(secrets: &Value) -> Vec<String> {
+    let secrets = secrets.as_array().into_iter().flatten();
+    let name = |secret: &Value| Some(secret.get("name")?.as_str()?.to_owned());
+    secrets.filter(|secret| secret.get("value").is_none()).filter_map(name).collect()
 }
 
 /// The changes of a patch. Secrets always count, since their values are unknown, and so does the source of a revision: its
@@ -69,10 +76,11 @@ fn compare(field: &str, before: &Value, after: &Value, changes: &mut Vec<Change>
         }
         after if !always_counts(field) && same(before, after) => {}
         after => {
+            let kept = if field == "secrets" { without_value(after) } else { Vec::new() };
             let (mut before, mut after) = (before.clone(), after.clone());
             hide_in(field, &mut before);
             hide_in(field, &mut after);
-            changes.push(Change { field: field.to_owned(), before, after });
+            changes.push(Change { field: field.to_owned(), before, after, kept });
         }
     }
 }
@@ -122,9 +130,12 @@ mod tests {
     #[test]
     fn changes_are_shown_without_secrets() {
         let secrets = json!({"secrets": [{"name": "NEW", "value": "hidden"}]});
-        assert_eq!(changes(secrets.clone()), ["secrets: given NEW; not given OLD"]);
+        assert_eq!(changes(secrets.clone()), ["secrets: sets NEW; removes OLD"]);
         let found = difference(&deployment(), &serde_json::from_value(secrets).unwrap());
         assert!(!found[0].json().to_string().contains("hidden"));
+        let kept = json!({"secrets": [{"name": "NEW", "value": "hidden"}, {"name": "OLD"}]});
+        assert_eq!(changes(kept), ["secrets: sets NEW; keeps OLD"]);
+        assert_eq!(changes(json!({"secrets": []})), ["secrets: removes OLD"]);
         let sidecar = json!({"name": "s", "env": [{"name": "A", "value": "hidden"}]});
         let shown = changes(json!({"source_config": {"resource_spec": {"sidecars": [sidecar]}}}));
         assert!(shown[0].starts_with("source_config.resource_spec.sidecars: ["), "{shown:?}");

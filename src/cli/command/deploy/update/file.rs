@@ -1,17 +1,16 @@
 //! Patches in files, in the form of the API.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::api::wire::{Deployment, DeploymentPatch};
 use crate::api::{Vocabulary, rules};
+use crate::cli::command::deploy::given;
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
 use crate::compiler::words::similar;
 use crate::error::Error;
-use crate::project;
 
 /// JSON Pointers to the nulls of a patch. They are not sent, since the API treats null as an absent field.
 #[derive(Default)]
@@ -48,13 +47,7 @@ impl Nulls {
 /// Reads a patch; `-` is stdin.
 pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls), Error> {
     let shown = path.display();
-    let text = if path == Path::new("-") {
-        let mut text = String::new();
-        env.input.read_to_string(&mut text).ok().map(|_| text)
-    } else {
-        project::text(&env.directory.join(path))
-    };
-    let text = text.ok_or_else(|| Error::misused(format!("cannot read `{shown}` as text")))?;
+    let text = given::text(env, path)?;
     // The message of serde may contain a secret.
     let wrong = |error: serde_json::Error| {
         let place = match error.line() {

@@ -1,22 +1,17 @@
 //! Patches from options and files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use indexmap::IndexMap;
 use serde_json::json;
 
 use super::file::{self, Nulls};
 use crate::api::Vocabulary;
-use crate::api::wire::{
-    DeploymentPatch, Object, Redacted, Secret, Source, SourceConfig, SourceRevisionConfig,
-};
+use crate::api::wire::{DeploymentPatch, Redacted, Source, SourceConfig, SourceRevisionConfig};
+use crate::cli::command::deploy::given::{STDIN, SecretsFrom};
 use crate::cli::env::Env;
 use crate::cli::resources::{reference, resources};
 use crate::cli::setup::redacted;
-use crate::cli::variables;
-use crate::compiler::manifests::dotenv;
 use crate::error::Error;
-use crate::project;
 
 /// The changes.
 #[derive(Debug, clap::Args)]
@@ -30,9 +25,8 @@ pub(super) struct PatchOptions {
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = redacted)]
     secret: Vec<Redacted>,
 
-    /// Set secrets from a file in .env format, except empty ones and those that the service sets itself
-    #[arg(long, value_name = "FILE")]
-    secrets_from: Option<PathBuf>,
+    #[command(flatten)]
+    secrets_from: SecretsFrom,
 
     /// Set a reference to a cluster secret; for source external_container only (repeatable)
     #[arg(long, value_name = "NAME=SECRET/KEY")]
@@ -78,6 +72,9 @@ pub(super) struct PatchOptions {
 impl PatchOptions {
     /// The patch, and the nulls of the file; an error if there are no changes.
     pub(super) fn patch(&self, env: &mut Env) -> Result<(DeploymentPatch, Nulls), Error> {
+        if self.secrets_from.reads_stdin() && self.file.as_deref() == Some(Path::new(STDIN)) {
+            return Err(Error::misused("--file and --secrets-from cannot both read stdin"));
+        }
         let (mut patch, nulls) = match &self.file {
             Some(path) => file::read(env, path)?,
             None => Default::default(),
@@ -89,7 +86,7 @@ impl PatchOptions {
         }
         patch.source_config = self.source_config(patch.source_config)?;
         patch.source_revision_config = self.source_revision_config(patch.source_revision_config);
-        let secrets = self.secrets(env)?;
+        let secrets = self.secrets_from.with(env, &self.secret)?;
         if !secrets.is_empty() {
             let mut all = patch.secrets.unwrap_or_default();
             all.retain(|old| secrets.iter().all(|new| new.name != old.name));
@@ -131,42 +128,6 @@ impl PatchOptions {
         set(&mut config.image_uri, &self.image);
         (was_given || config != SourceRevisionConfig::default()).then_some(config)
     }
-
-    /// The secrets of the file, then those of the options; a later one replaces an earlier one of the same name.
-    fn secrets(&self, env: &mut Env) -> Result<Vec<Secret>, Error> {
-        let mut secrets: IndexMap<String, String> = IndexMap::new();
-        if let Some(path) = &self.secrets_from {
-            let text = project::text(&env.directory.join(path))
-                .ok_or_else(|| Error::misused(format!("cannot read `{}` as text", path.display())))?;
-            let found = dotenv::parse(&text, |name| env.named(name));
-            if let Some(mistake) = found.mistakes.first() {
-                let place = format!("{}:{}", path.display(), mistake.line);
-                return Err(Error::misused(format!("{place}: {}", mistake.why)));
-            }
-            secrets.extend(variables::deployable(env, found.variables));
-        }
-        for secret in &self.secret {
-            let (name, value) = match secret.expose().split_once('=') {
-                Some((name, value)) => (name, value.to_owned()),
-                None => (secret.expose(), environment_value(env, secret.expose())?),
-            };
-            if name.is_empty() {
-                return Err(Error::usage("a secret without a name", "pass --secret NAME=VALUE"));
-            }
-            secrets.insert(name.to_owned(), value);
-        }
-        let secret = |(name, value)| Secret { name, value: Some(Redacted::new(value)), other: Object::new() };
-        Ok(secrets.into_iter().map(secret).collect())
-    }
-}
-
-/// The value of an environment variable. An invalid name is not shown: it may be a value.
-fn environment_value(env: &Env, name: &str) -> Result<String, Error> {
-    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let shown = if is_name { format!("the secret `{name}`") } else { "a secret".to_owned() };
-    let hint = "pass --secret NAME=VALUE, or set the environment variable NAME and pass --secret NAME";
-    let value = env.named(name).filter(|value| !value.is_empty());
-    value.ok_or_else(|| Error::usage(format!("{shown} has no value"), hint))
 }
 
 fn set<T: Clone>(field: &mut Option<T>, given: &Option<T>) {
