@@ -9,6 +9,8 @@ mod deployments;
 mod description;
 mod distribution;
 #[cfg(feature = "system-tests")]
+mod down;
+#[cfg(feature = "system-tests")]
 mod fuzz;
 #[cfg(feature = "system-tests")]
 pub(crate) mod git_server;

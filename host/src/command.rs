@@ -1,6 +1,7 @@
 //! The command line of `agentcli-host`, which is also `agentcli host`.
 
 mod data;
+mod down;
 mod keys;
 mod serve;
 mod tenants;
@@ -30,6 +31,7 @@ enum Command {
     Tenants(tenants::Tenants),
     #[allow(missing_docs, reason = "documented in its file")]
     Serve(Box<serve::Serve>),
+    Down(down::Down),
     Check(data::Check),
     Backup(data::Backup),
     Restore(data::Restore),
@@ -45,6 +47,7 @@ impl Program for Arguments {
             Command::Keys(keys) => keys.run(env),
             Command::Tenants(tenants) => tenants.run(env),
             Command::Serve(serve) => serve.run(env),
+            Command::Down(down) => down.run(env),
             Command::Check(check) => check.run(env),
             Command::Backup(backup) => backup.run(env),
             Command::Restore(restore) => restore.run(env),

@@ -7,6 +7,7 @@ pub(crate) mod code_host;
 mod confined;
 mod databases;
 mod dockerfile;
+mod down;
 mod engine;
 mod images;
 mod labels;
@@ -35,6 +36,7 @@ pub use allowed_images::AllowedImages;
 pub use build::unpack;
 pub use code_host::RepositoryAccess;
 pub use databases::{CONNECTIONS, Databases};
+pub use down::{Extent, Removed, down};
 pub use engine::EngineRunner;
 pub use labels::{container_name, image_tag};
 

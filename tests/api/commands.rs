@@ -427,6 +427,7 @@ fn secrets_are_set_and_unset_one_by_one() {
         ("secrets set agent =1 --yes", "a secret without a name"),
         ("secrets set agent A=1", "pass --yes"),
         ("secrets unset", "no secrets given"),
+        (&format!("secrets unset A={SECRET}"), "the name of a secret has no `=`"),
         ("secrets unset agent NOWHERE TOKEN --yes", "has no secret `NOWHERE`"),
         ("secrets unset agent TOKEN", "pass --yes"),
     ] {

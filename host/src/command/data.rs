@@ -52,7 +52,7 @@ pub(super) fn open(env: &Env, data: &Path) -> Result<Store, Error> {
 }
 
 /// The path of an existing data directory.
-fn existing(env: &Env, data: &Path) -> Result<PathBuf, Error> {
+pub(super) fn existing(env: &Env, data: &Path) -> Result<PathBuf, Error> {
     let path = env.directory.join(data);
     if !path.join("host.db").exists() {
         return Err(Error::misused(format!(

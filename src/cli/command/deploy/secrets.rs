@@ -133,6 +133,10 @@ impl Unset {
             let hint = "name them, such as `agentcli deploy secrets unset API_KEY`";
             return Err(Error::usage("no secrets given", hint));
         }
+        if self.names.iter().any(|name| name.contains('=')) {
+            // It is not shown: it may be a value.
+            return Err(Error::usage("the name of a secret has no `=`", "name the secret without its value"));
+        }
         let (mut service, before) = self.which.find(env, &self.options.account)?;
         if let Some(name) = self.names.iter().find(|name| !before.has_secret(name)) {
             let message = format!("{} has no secret `{name}`", title(&before));
