@@ -29,7 +29,7 @@ use system::Group;
 
 pub use command::Command;
 pub use output::{output, output_and_errors};
-pub use system::{descriptor, guard, kill_all};
+pub use system::{Silence, descriptor, guard, kill_all};
 
 /// Replaces this process with `command`: a program beside this one, or else on the PATH. Where processes cannot be replaced,
 /// runs it to its end, and returns its exit code.

@@ -21,6 +21,7 @@ mod guard;
 pub mod image;
 pub mod image_name;
 pub mod input;
+mod logins;
 mod printer;
 pub mod progress;
 mod registry;

@@ -24,7 +24,7 @@ pub use create::{Created, create};
 pub use disk::{DiskFiles, MAX_FILE, MAX_TOTAL};
 pub use load::{Default, MAX_CONFIGURATION, Project, Unreadable, default_config};
 pub use rules::RULES;
-pub use write::{hidden_directory, write_atomically, write_hidden, write_in_directory};
+pub use write::{hidden_directory, write_atomically, write_hidden, write_in_directory, write_private};
 
 /// Directory of the files that agentcli keeps in a project, relative to the configuration's directory.
 pub const HOME: &str = ".agentcli";

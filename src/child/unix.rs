@@ -2,6 +2,7 @@
 
 mod groups;
 mod guard;
+mod silence;
 mod sockets;
 
 use std::os::unix::process::CommandExt as _;
@@ -12,6 +13,7 @@ use std::{env, io, process};
 pub use groups::kill_all;
 pub(super) use groups::{Group, all_ended};
 pub use guard::run as guard;
+pub use silence::Silence;
 pub use sockets::descriptor;
 pub(super) use sockets::spawning_alone;
 

@@ -3,6 +3,7 @@
 use super::ask;
 use super::console::{note, warn};
 use super::env::Env;
+use super::logins::Logins;
 use super::runtime::Runtime;
 use super::settings::{Origin, Setting, Settings};
 use crate::api::wire::Redacted;
@@ -11,7 +12,7 @@ use crate::compiler::server::hosted;
 use crate::error::Error;
 
 /// Variable of the address.
-const HOST: &str = "AGENT_HOST_URL";
+pub(super) const HOST: &str = "AGENT_HOST_URL";
 /// Variables of the API key, in order of precedence.
 const KEYS: &[&str] = &["AGENT_HOST_API_KEY", "PLATFORM_API_KEY", "FRAMEWORK_API_KEY"];
 /// Variable of the workspace.
@@ -20,7 +21,7 @@ const TENANT: &str = "PLATFORM_TENANT_ID";
 /// The options of all commands that call the deployment service.
 #[derive(Debug, clap::Args)]
 pub(super) struct AccountOptions {
-    /// Address of the deployment service [env or .env: AGENT_HOST_URL]
+    /// Address of the deployment service, or name of one from `deploy login` [env or .env: AGENT_HOST_URL]
     #[arg(long, value_name = "URL")]
     host_url: Option<String>,
 
@@ -70,7 +71,8 @@ pub(super) struct Target {
 }
 
 impl AccountOptions {
-    /// The service's address and the key: from the options, else from the environment, else from `.env`.
+    /// The service's address and the key: from the options, else from the environment, else from `.env`, else from
+    /// `deploy login`.
     ///
     /// # Errors
     ///
@@ -127,8 +129,9 @@ impl AccountOptions {
     ///
     /// There is no address, or it depends on the environment although the project sets it.
     fn find(&self, env: &Env, settings: &mut Settings) -> Result<Found, Error> {
-        let host = self.host(env, settings)?;
-        let key = self.key(env, settings);
+        let logins = Logins::load(env)?;
+        let host = self.host(env, settings, &logins)?;
+        let key = self.key(env, settings, &logins, host.value.expose());
         if let Origin::File { is_expanded, .. } = host.origin {
             if is_expanded {
                 let message = format!("the address of the deployment service is set by {}", host.origin);
@@ -154,8 +157,15 @@ impl AccountOptions {
         }
     }
 
-    fn host(&self, env: &Env, settings: &Settings) -> Result<Setting, Error> {
-        let given = self.host_url.as_ref().map(|url| option(Redacted::new(url.clone()), "--host-url"));
+    fn host(&self, env: &Env, settings: &Settings, logins: &Logins) -> Result<Setting, Error> {
+        let known = |name: Option<&str>| {
+            let (name, login) = logins.named(name)?;
+            Some(Setting { value: Redacted::new(login.url.clone()), origin: Origin::Login(name.clone()) })
+        };
+        let given = self
+            .host_url
+            .as_ref()
+            .map(|url| known(Some(url)).unwrap_or_else(|| option(Redacted::new(url.clone()), "--host-url")));
         let found = given.or_else(|| settings.find(env, &[HOST]));
         let public = || {
             let address = || Setting {
@@ -166,20 +176,27 @@ impl AccountOptions {
                 let Setting { value, origin } = settings.find(env, &[hosted::ENDPOINT])?;
                 Some(Setting { value: Redacted::new(Vocabulary::host_beside(value.expose())?), origin })
             };
-            settings.find(env, &[hosted::HOST]).or_else(beside_traces).unwrap_or_else(address)
+            let found = settings.find(env, &[hosted::HOST]).or_else(beside_traces);
+            found.or_else(|| known(None)).unwrap_or_else(address)
         };
-        found.or_else(|| (settings.configuration == hosted::CONFIGURATION).then(public)).ok_or_else(|| {
+        let found = found.or_else(|| (settings.configuration == hosted::CONFIGURATION).then(public));
+        found.or_else(|| known(None)).ok_or_else(|| {
             let hint = format!(
-                "pass --host-url, or set {HOST} in the environment or in .env; `agentcli host serve` starts a service \
-                 on this machine"
+                "pass --host-url, set {HOST} in the environment or in .env, or log in with `agentcli deploy login`; \
+                 `agentcli host serve` starts a service on this machine"
             );
             Error::usage("no address of a deployment service is set", hint)
         })
     }
 
-    fn key(&self, env: &Env, settings: &Settings) -> Result<Setting, Error> {
+    fn key(&self, env: &Env, settings: &Settings, logins: &Logins, address: &str) -> Result<Setting, Error> {
         let given = self.api_key.as_ref().map(|key| option(key.clone(), "--api-key"));
-        let found = given.or_else(|| settings.find(env, KEYS)).or_else(|| settings.find(env, hosted::KEYS));
+        let kept = || {
+            let (name, login) = logins.at(address)?;
+            Some(Setting { value: login.key.clone(), origin: Origin::Login(name.clone()) })
+        };
+        let found = given.or_else(|| settings.find(env, KEYS)).or_else(kept);
+        let found = found.or_else(|| settings.find(env, hosted::KEYS));
         found.ok_or_else(|| Error::NoKey {
             hint: format!("pass --api-key, or set {} in the environment or in .env", KEYS.join(", ")),
         })
@@ -193,7 +210,9 @@ fn option(value: Redacted, name: &'static str) -> Setting {
 /// What may not be sent to the address without asking, with its origin: an address that a project's files set gets a key and
 /// a workspace from the same files alone.
 fn outer(host: &Origin, key: &Setting, tenant: Option<&Setting>) -> Vec<(&'static str, Origin)> {
-    let is_of_project = |origin: &Origin| matches!(origin, Origin::File { is_expanded: false, .. });
+    // The key of a login is for the address that the user gave with it.
+    let is_of_project =
+        |origin: &Origin| matches!(origin, Origin::File { is_expanded: false, .. } | Origin::Login(_));
     let tenant = tenant.map(|tenant| ("workspace", tenant.origin.clone()));
     let sent = [("API key", key.origin.clone())].into_iter().chain(tenant);
     sent.filter(|(_, origin)| matches!(host, Origin::File { .. }) && !is_of_project(origin)).collect()

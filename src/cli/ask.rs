@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::console::visible;
 use super::env::Env;
 use super::runtime::Runtime;
+use crate::child::Silence;
 use crate::error::Error;
 
 /// Asks for a line with `prompt`, if somebody can answer; none when the input has ended.
@@ -21,6 +22,17 @@ pub(super) fn line(env: &mut Env, prompt: &str) -> impl Future<Output = Option<S
         if let (Some(is_open), Some(line)) = (is_open, &line) {
             is_open.fetch_and(!line.ends_with('\n'), Ordering::Relaxed);
         }
+        line
+    }
+}
+
+/// Asks for a line that is not shown while it is typed.
+pub(super) fn secret(env: &mut Env, prompt: &str) -> impl Future<Output = Option<String>> + use<> {
+    let silence = env.can_ask().then(Silence::start).flatten();
+    let line = line(env, prompt);
+    async move {
+        let line = line.await;
+        drop(silence);
         line
     }
 }

@@ -115,6 +115,11 @@ pub const VARIABLES: &[Row] = &[
         ENGINE,
         "directory of caches, instead of `~/.cache`; the records of built images are in `agentcli` below it",
     ),
+    row(
+        &["XDG_CONFIG_HOME", "APPDATA"],
+        SERVICE,
+        "directory of configurations, instead of `~/.config`; the services of `deploy login` are in `agentcli` below it",
+    ),
     row(&["XDG_RUNTIME_DIR"], ENGINE, "directory of the sockets of engines without root"),
     row(&["NO_COLOR"], &[], "any value: no colours"),
     row(&["CLICOLOR_FORCE"], &[], "any value but `0`: colours, also without a terminal"),

@@ -52,6 +52,8 @@ pub(super) enum Origin {
         /// Whether its value contains a variable of the environment.
         is_expanded: bool,
     },
+    /// The service of this name that the user has logged in to.
+    Login(String),
     /// The default for configurations of this name.
     Default(&'static str),
 }
@@ -65,6 +67,7 @@ impl fmt::Display for Origin {
             Self::File { name, is_expanded: true } => {
                 write!(f, "{name} in {FILE}, which refers to the environment")
             }
+            Self::Login(name) => write!(f, "login `{name}`"),
             Self::Default(configuration) => write!(f, "the default for {configuration}"),
         }
     }

@@ -23,12 +23,20 @@ const MAX_LINKS: usize = 40;
 /// permissions of an existing file are kept, but nobody else can read a generated file with values of `env`. On failure nothing
 /// changes.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    follow(path).and_then(|target| replace(&target, bytes)).map_err(|source| failed(path, source))
+    let is_secret = holds_values(bytes);
+    follow(path).and_then(|target| replace(&target, bytes, is_secret)).map_err(|source| failed(path, source))
+}
+
+/// The same for a file that nobody else can read, in directories that are created if they are not there.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let directory = path.parent().unwrap_or(path);
+    let written = fs::create_dir_all(directory).and_then(|()| replace(path, bytes, true));
+    written.map_err(|source| failed(path, source))
 }
 
 /// The same for a file of ours in a [`hidden_directory`]: a link, which the project may bring, is replaced itself.
 pub fn write_hidden(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    replace(path, bytes).map_err(|source| failed(path, source))
+    replace(path, bytes, holds_values(bytes)).map_err(|source| failed(path, source))
 }
 
 /// The same for a file in a directory that is created if it is not there.
@@ -56,12 +64,11 @@ fn failed(path: &Path, source: io::Error) -> Error {
     Error::Write { path: path.to_string_lossy().into_owned(), source }
 }
 
-fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
+fn replace(target: &Path, bytes: &[u8], is_secret: bool) -> io::Result<()> {
     let old = fs::symlink_metadata(target).ok().filter(|old| !old.is_symlink());
     if old.as_ref().is_some_and(fs::Metadata::is_dir) {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let is_secret = holds_values(bytes);
     let mut file = beside(target, is_secret)?;
     // Without locks, as on some network file systems, nothing is swept.
     _ = file.as_file().try_lock();

@@ -225,3 +225,67 @@ fn the_user_can_confirm_the_address_of_a_project() {
     assert_eq!(confirmed.end().code(), Some(0), "{}", confirmed.printed);
     assert!(confirmed.printed.contains("agent"), "{}", confirmed.printed);
 }
+
+#[test]
+fn a_login_is_kept_for_its_address_only() {
+    let (scene, other) = (Scene::new(), Scene::new());
+    let env = TestEnv::empty();
+    let config = env.path("config").display().to_string();
+    let env = env.variable("XDG_CONFIG_HOME", &config);
+    let run = |env: &TestEnv, arguments: &str| quiet(env.run(&format!("deploy {arguments}")));
+    let with_key =
+        |key: &str| TestEnv::empty().variable("XDG_CONFIG_HOME", &config).input(&format!("{key}\n"));
+    let url = scene.proxy.url();
+    let file = env.path("config/agentcli/services.json");
+
+    let refused = run(&with_key("wrong"), &format!("login one --host-url {url}"));
+    assert!(refused.code != 0 && !file.exists(), "{refused:?}");
+    assert_eq!(run(&with_key(""), &format!("login one --host-url {url}")).code, 2);
+    assert_eq!(run(&with_key(KEY), "login one").code, 2, "no address");
+    assert_eq!(
+        run(&with_key(KEY), &format!("login one --host-url {}", url.replace("://", "://a:b@"))).code,
+        2
+    );
+
+    let output = run(&with_key(KEY), &format!("login one --host-url {url}"));
+    assert!(output.code == 0 && output.err.ends_with("logged in to one\n"), "{output:?}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    let listed = run(&env, "list -v");
+    assert!(listed.code == 0 && listed.out.contains("agent"), "{listed:?}");
+    assert!(listed.err.contains("API key: login `one`\n"), "{listed:?}");
+
+    // No other address gets the key, whoever names it.
+    let elsewhere = other.proxy.url();
+    let refused = run(&env, &format!("list --host-url {elsewhere}"));
+    assert!(refused.code == 3 && refused.err.contains("API key"), "{refused:?}");
+    let project = TestEnv::empty()
+        .variable("XDG_CONFIG_HOME", &config)
+        .file(".env", format!("AGENT_HOST_URL={elsewhere}\n"));
+    assert_eq!(run(&project, "list").code, 3);
+    assert_eq!(other.proxy.forwarded("", ""), 0);
+    // The environment takes precedence.
+    let wrong = TestEnv::empty().variable("XDG_CONFIG_HOME", &config).variable("AGENT_HOST_API_KEY", "wrong");
+    assert_ne!(run(&wrong, "list").code, 0);
+
+    // The last one is the default; the others are chosen by name.
+    assert_eq!(run(&with_key(KEY), &format!("login --host-url {elsewhere}")).code, 0);
+    let before = scene.proxy.forwarded("GET", "/v2/deployments");
+    assert_eq!(run(&env, "list").code, 0);
+    assert_eq!(scene.proxy.forwarded("GET", "/v2/deployments"), before);
+    assert_eq!(run(&env, "list --host-url one").code, 0);
+    assert!(scene.proxy.forwarded("GET", "/v2/deployments") > before);
+    assert_eq!(run(&env, "logout").code, 0);
+    assert_eq!(run(&env, "list").code, 2, "there is no default");
+    assert_eq!(run(&env, "logout one").code, 0);
+    assert_eq!(run(&env, "logout one").code, 2);
+    assert!(!std::fs::read_to_string(&file).unwrap().contains(KEY));
+
+    std::fs::write(&file, format!("{{\"{KEY}")).unwrap();
+    let broken = run(&env, "list");
+    assert!(broken.code == 2 && broken.err.contains("it is not a list of services"), "{broken:?}");
+}

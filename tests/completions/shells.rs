@@ -45,7 +45,7 @@ fn completes(shell: &str, line: &str, completed: &str) {
 #[test]
 fn shells_complete_commands_options_and_values() {
     for shell in ["bash", "zsh", "fish"] {
-        completes(shell, "agentcli deploy lo", "<deploy><logs>");
+        completes(shell, "agentcli deploy rol", "<deploy><rollback>");
         completes(shell, "agentcli new --templ", "<new><--template>");
         completes(shell, "agentcli deploy logs --level E", "<deploy><logs><--level><ERROR>");
         completes(shell, "agentcli validate --color alw", "<validate><--color><always>");

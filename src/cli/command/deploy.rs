@@ -7,6 +7,7 @@ mod get;
 mod given;
 mod list;
 mod listeners;
+mod login;
 mod logs;
 mod open;
 mod repos;
@@ -49,6 +50,8 @@ enum DeployCommand {
     Listeners(listeners::Listeners),
     Repos(repos::Repos),
     Delete(delete::Delete),
+    Login(login::Login),
+    Logout(login::Logout),
 }
 
 impl Deploy {
@@ -81,6 +84,8 @@ impl DeployCommand {
             Self::Listeners(listeners) => listeners.run(env),
             Self::Repos(repos) => repos.run(env),
             Self::Delete(delete) => delete.run(env),
+            Self::Login(login) => login.run(env),
+            Self::Logout(logout) => logout.run(env),
         }
     }
 }
