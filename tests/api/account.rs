@@ -289,3 +289,18 @@ fn a_login_is_kept_for_its_address_only() {
     let broken = run(&env, "list");
     assert!(broken.code == 2 && broken.err.contains("it is not a list of services"), "{broken:?}");
 }
+
+#[test]
+fn a_typed_key_is_not_shown() {
+    let scene = Scene::new();
+    let env = TestEnv::empty();
+    let mut command = Command::new(crate::harness::program());
+    command.args(["deploy", "login", "one", "--host-url", &scene.proxy.url()]).current_dir(env.path(""));
+    command.env("XDG_CONFIG_HOME", env.path("config"));
+    let mut terminal = Terminal::start(command);
+    terminal.expect("API key of ");
+    terminal.answer(KEY);
+    assert_eq!(terminal.end().code(), Some(0), "{}", terminal.printed);
+    assert!(terminal.printed.contains("logged in to one"), "{}", terminal.printed);
+    assert!(!terminal.printed.contains(KEY), "{}", terminal.printed);
+}
