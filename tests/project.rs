@@ -126,6 +126,34 @@ fn a_replaced_file_keeps_its_mode_and_the_links_to_it() {
     assert_eq!(fs::read(tree.path("a/absent")).unwrap(), b"made");
 }
 
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link_that_leads_out_and_a_pipe_stays_one() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let tree = TestEnv::empty().file("outside", "old").file("project/x", "");
+    symlink("../outside", tree.path("project/link")).unwrap();
+    symlink("link", tree.path("project/chain")).unwrap();
+    for path in ["project/link", "project/chain"] {
+        let error = write_atomically(&tree.path(path), b"new").unwrap_err();
+        assert!(error.to_string().ends_with("`: it is a symbolic link out of its directory"), "{error}");
+    }
+    assert_eq!(fs::read(tree.path("outside")).unwrap(), b"old");
+
+    let pipe = tree.path("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    assert!(write_atomically(&pipe, b"lost").is_err(), "nobody reads it");
+    let large = vec![7; 1 << 20];
+    let read = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| fs::read(&pipe).unwrap());
+        while write_atomically(&pipe, &large).is_err() {
+            assert!(!reader.is_finished());
+        }
+        reader.join().unwrap()
+    });
+    assert_eq!(read, large);
+    assert!(!fs::symlink_metadata(&pipe).unwrap().is_file());
+}
+
 #[test]
 fn what_cannot_be_written_says_why() {
     let tree = TestEnv::empty().file("directory/x", "");

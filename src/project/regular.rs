@@ -61,6 +61,26 @@ fn options(path: &Path) -> io::Result<OpenOptions> {
     Ok(options)
 }
 
+/// Opens a device, or a pipe that somebody reads, for writing.
+pub(super) fn open_special(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+
+        use rustix::fs::{OFlags, fcntl_setfl};
+
+        // Without a reader, opening a pipe fails at once; writing to it may wait.
+        options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
+        let file = options.open(path)?;
+        fcntl_setfl(&file, OFlags::empty())?;
+        Ok(file)
+    }
+    #[cfg(not(unix))]
+    options.open(path)
+}
+
 /// Creates a file with the permissions of any new file, or for its owner alone.
 pub(super) fn create(path: &Path, is_secret: bool) -> io::Result<File> {
     let mut options = File::options();

@@ -19,12 +19,17 @@ const RANDOM: usize = 6;
 /// Longest chain of links to a file, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// Replaces the contents of `path` with `bytes`, in one step. Links are followed, so their target is replaced; the
-/// permissions of an existing file are kept, but nobody else can read a generated file with values of `env`. On failure nothing
-/// changes.
+/// Replaces the contents of `path` with `bytes`, in one step. Links within its directory are followed, so their target is
+/// replaced; the permissions of an existing file are kept, but nobody else can read a generated file with values of `env`. On
+/// failure nothing changes. A device or a pipe gets the bytes.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let is_secret = holds_values(bytes);
-    follow(path).and_then(|target| replace(&target, bytes, is_secret)).map_err(|source| failed(path, source))
+    let is_special = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
+    let written = if is_special {
+        regular::open_special(path).and_then(|mut file| file.write_all(bytes))
+    } else {
+        follow(path).and_then(|target| replace(&target, bytes, holds_values(bytes)))
+    };
+    written.map_err(|source| failed(path, source))
 }
 
 /// The same for a file that nobody else can read, in directories that are created if they are not there.
@@ -80,15 +85,24 @@ fn replace(target: &Path, bytes: &[u8], is_secret: bool) -> io::Result<()> {
     file.persist(target).map(drop).map_err(|error| error.error)
 }
 
+/// The file that a link leads to. Who names a file does not mean one that the link of somebody else's project leads to.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&target) {
             Ok(next) => target = target.parent().unwrap_or(Path::new("")).join(next),
-            Err(_) => return Ok(target),
+            Err(_) if target == path => return Ok(target),
+            Err(_) if real_parent(&target)?.starts_with(real_parent(path)?) => return Ok(target),
+            Err(_) => return Err(io::Error::other("it is a symbolic link out of its directory")),
         }
     }
     Err(io::Error::other("the symbolic link is part of a loop"))
+}
+
+/// The directory of a file, without links.
+fn real_parent(path: &Path) -> io::Result<PathBuf> {
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).canonicalize()
 }
 
 /// A new file in the same directory, so that renaming never crosses file systems. It is removed unless it is renamed, and the

@@ -6,6 +6,7 @@ use crate::diagnostic::{Diagnostic, Pointer};
 use crate::front::document::{self, Kind, Node};
 use crate::front::schema;
 use crate::secrecy;
+use crate::words::is_variable;
 
 /// `text` with an empty string for each value below `env`, or below an unknown key that is spelt like it; `None` if
 /// there are no such values. An invalid text with secrets becomes empty.
@@ -42,13 +43,7 @@ fn is_open(node: &Node, at: &Pointer) -> bool {
     let is_item = at.parent().as_ref().map(Pointer::as_str) == Some("/env")
         && at.keys().last().is_some_and(|key| key.parse::<usize>().is_ok());
     let reference = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-    text.is_empty() || reference.or(is_item.then_some(text)).is_some_and(is_name)
-}
-
-/// Whether `text` can name a variable.
-fn is_name(text: &str) -> bool {
-    let is_letter = |c: char| c == '_' || c.is_ascii_alphanumeric();
-    text.chars().all(is_letter) && text.starts_with(|c: char| !c.is_ascii_digit())
+    text.is_empty() || reference.or(is_item.then_some(text)).is_some_and(is_variable)
 }
 
 /// Whether the value at `at` is below `env`, or below an unknown key that is spelt like it. A graph may be named `env`.

@@ -6,6 +6,7 @@ use crate::diagnostic::{Diagnostic, Place, Rule, rule};
 use crate::files::{FileKind, Files};
 use crate::manifests::dockerignore::Ignore;
 use crate::paths;
+use crate::words::listed;
 
 /// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[&DANGLING_LINK];
@@ -29,12 +30,19 @@ pub(super) fn check(context: &mut Context<'_>) {
             }
         }
     }
-    for (index, link, target) in found.into_iter().take(MAX_FINDINGS) {
-        let message = format!(
-            "`{}` is a symbolic link to `{target}`, which the image does not contain",
-            written(&link)
-        );
-        context.report(Diagnostic::new(&DANGLING_LINK, Place::Value(entry(index)), message).help(
+    found.truncate(MAX_FINDINGS);
+    for links in found.chunk_by(|(one, ..), (other, ..)| one == other) {
+        let names: Vec<String> = links.iter().map(|(_, link, _)| written(link)).collect();
+        let message = match links {
+            [(_, _, target)] => {
+                format!("`{}` is a symbolic link to `{target}`, which the image does not contain", names[0])
+            }
+            _ => format!(
+                "{} are symbolic links to what the image does not contain",
+                listed(names.iter().map(String::as_str))
+            ),
+        };
+        context.report(Diagnostic::new(&DANGLING_LINK, Place::Value(entry(links[0].0)), message).help(
             "replace the link with its target, list the directory of the target too, or exclude the link in .dockerignore",
         ));
     }
