@@ -152,7 +152,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("front::reference", &["front::keys", "paths"]),
     ("front::schema", &["front::dialect", "front::document", "front::keys", "secrecy", "words"]),
     ("front::source", &[]),
-    ("front::without_env", &["front::document", "front::schema", "secrecy"]),
+    ("front::without_env", &["front::document", "front::schema", "secrecy", "words"]),
     (
         "front::workspace",
         &["files", "front::base_image", "front::config", "manifests", "paths", "server", "tree", "words"],
