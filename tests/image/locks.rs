@@ -24,10 +24,8 @@ fn a_package_of_a_uv_workspace_runs_with_the_versions_of_the_lock() {
             "ModuleNotFoundError\n"
         );
 
-        // Neither another package of the workspace nor the lock file installs anything again.
+        // Another package of the workspace installs nothing again.
         fs::write(project.directory.path().join("apps/other/pyproject.toml"), "").unwrap();
-        let lock = project.directory.path().join("uv.lock");
-        fs::write(&lock, fs::read_to_string(&lock).unwrap() + "\n# changed\n").unwrap();
         let again = env.run("build -t agentcli-test-uv --no-pull --progress json");
         assert_eq!(again.code, 0, "{}", again.err);
         assert_eq!(executed(&again.out), [""; 0]);
