@@ -37,21 +37,11 @@ const WARNED: &[(&str, &[&str], &str)] = &[
         &["cors-any-origin-with-credentials"],
         "browsers reject credentials if any origin is allowed",
     ),
-    (
-        "Citrus-bit__medrix-flow__0",
-        &["unused-checkpointer-path"],
-        "the specification uses a checkpointer's path only with the backend `custom`",
-    ),
     ("CopilotKit__CopilotKit__2", &["unknown-key"], "nothing reads `package_manager`"),
     (
         "CopilotKit__CopilotKit__4",
         &["redundant-dependency"],
         "`pyproject.toml` is found without being listed: its directory is listed, too",
-    ),
-    (
-        "bytedance__deer-flow__0",
-        &["unused-checkpointer-path"],
-        "the specification uses a checkpointer's path only with the backend `custom`",
     ),
 ];
 
