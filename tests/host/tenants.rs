@@ -73,13 +73,13 @@ fn secrets_are_nowhere_in_clear() {
     let revision = format!("{path}/revisions/{}", answers[0]["latest_revision_id"].as_str().unwrap());
     host.until(&revision, |it| it["status"] == "DEPLOYED");
     answers.push(host.expect(200, "GET", "/v2/deployments", None)["resources"][0].clone());
-    // A patch without secrets keeps them, and one of them with the names alone is refused.
+    // A patch without secrets keeps them, and one with a new name alone is refused.
     answers.push(host.expect(200, "PATCH", &path, Some(&json!({}))));
     answers.push(host.expect(200, "POST", &format!("{revision}/redeploy"), None));
     for answer in &answers {
         assert_eq!(answer["secrets"], json!([{ "name": "TOKEN" }]));
     }
-    let names = json!({ "secrets": [{ "name": "TOKEN" }] });
+    let names = json!({ "secrets": [{ "name": "OTHER" }] });
     assert_eq!(host.expect(422, "PATCH", &path, Some(&names))["detail"][0]["type"], Value::from("missing"));
     // Errors repeat no values, wherever they are in a body.
     for wrong in [
