@@ -237,8 +237,13 @@ fn the_service_contacts_only_the_engine_and_this_machine() {
 
 /// The programs that were started, by the report at `log` of the process `id`, without that process itself.
 fn started(log: &Path, id: u32) -> Vec<String> {
+    // Short numbers are followed by more spaces.
+    let has_ended = |line: &str| {
+        let rest = line.strip_prefix(&id.to_string()).unwrap_or_default();
+        rest.trim_start().starts_with("+++ exited")
+    };
     until(
-        || fs::read_to_string(log).unwrap_or_default().contains(&format!("{id} +++ exited")),
+        || fs::read_to_string(log).unwrap_or_default().lines().any(has_ended),
         || "the report is not complete".to_owned(),
     );
     let text = fs::read_to_string(log).unwrap();
