@@ -116,7 +116,8 @@ fn many_patterns_are_fast() {
     for n in 0..10_000 {
         assert!(!ignore.excludes(&format!("src/package/module_{n}.py")));
     }
-    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    // A pattern that is tried in all ways takes minutes; a busy machine is no reason to fail.
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }
 
 fn line() -> impl Strategy<Value = String> {
