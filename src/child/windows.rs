@@ -10,11 +10,11 @@ use tokio::process::Child;
 
 use super::{Pipes, Signal};
 
-/// Would keep a terminal from showing what is typed.
+/// A terminal that echoes nothing on other systems; here it still echoes.
 pub struct Silence;
 
 impl Silence {
-    /// Does nothing as yet.
+    /// Returns nothing: this system is not supported.
     pub fn start() -> Option<Self> {
         None
     }

@@ -65,8 +65,8 @@ impl Login {
         if key.expose().is_empty() {
             return Err(Error::usage("no API key was given", "type it, or pass it on stdin"));
         }
-        let (vocabulary, key_) = (Vocabulary::for_address(&url), key.clone());
-        let account = Account { host: url.clone(), key: key_, tenant: None, vocabulary };
+        let vocabulary = Vocabulary::for_address(&url);
+        let account = Account { host: url.clone(), key: key.clone(), tenant: None, vocabulary };
         if account.is_unencrypted() {
             warn(env, "the API key is sent unencrypted; use an https:// address");
         }

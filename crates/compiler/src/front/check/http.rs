@@ -31,7 +31,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     found.into_iter().flatten().chain(origins).for_each(|diagnostic| context.report(diagnostic));
 }
 
-/// An origin in another form than browsers send it, to which the server compares it letter by letter.
+/// An origin in another form than browsers send it: the server compares strings.
 fn check_origin(at: Pointer, origin: &str) -> Option<Diagnostic> {
     let (scheme, host) = origin.split_once("://").unwrap_or(("https", origin));
     let sent = format!("{scheme}://{}", host.split(['/', '?', '#']).next()?).to_lowercase();

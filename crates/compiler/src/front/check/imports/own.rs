@@ -184,20 +184,18 @@ fn confirmed(context: &mut Context<'_>, reached: &[Reached]) -> BTreeSet<String>
             confirmed.insert(import.first().to_owned());
         }
     }
-    confirmed.extend(reached.iter().filter_map(|reached| own_package(context, &reached.path)));
+    let roots = modules::roots(context);
+    confirmed.extend(reached.iter().filter_map(|reached| own_package(context, &roots, &reached.path)));
     confirmed
 }
 
 /// The package that the file at `path` is imported with: another one of this name cannot be meant in it.
-fn own_package(context: &Context<'_>, path: &str) -> Option<String> {
-    let mut roots = modules::roots(context).into_iter();
-    let package = roots.find_map(|root| {
-        let below = paths::below(path, &root)?;
-        let (package, _) = below.split_once('/')?;
-        let init = paths::normalize(&paths::join(&root, &format!("{package}/__init__.py")));
+fn own_package(context: &Context<'_>, roots: &[String], path: &str) -> Option<String> {
+    roots.iter().find_map(|root| {
+        let (package, _) = paths::below(path, root)?.split_once('/')?;
+        let init = paths::normalize(&paths::join(root, &format!("{package}/__init__.py")));
         context.files.is_file(&init).then(|| package.to_owned())
-    })?;
-    Some(package)
+    })
 }
 
 /// Whether something beside `file` may be imported instead of it: a compiled module, or a package of the same name.
