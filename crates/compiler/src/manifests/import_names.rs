@@ -22,6 +22,16 @@ pub fn is_provided(module: &str) -> bool {
     module.starts_with('_') || has("standard", module) || has("server", module)
 }
 
+/// Whether Node.js has the module `name` itself.
+pub fn is_of_node(name: &str) -> bool {
+    has("node", name)
+}
+
+/// Whether packages of npm often bring the package `name`.
+pub fn is_often_brought(name: &str) -> bool {
+    has("brought", name)
+}
+
 /// The normalised names of the distributions of which one is needed to import `module`, if they are known.
 pub fn distributions(module: &str) -> Option<Vec<String>> {
     if has("distributions", module) {

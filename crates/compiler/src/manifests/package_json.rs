@@ -124,7 +124,7 @@ impl Manifest {
     }
 
     /// Whether it names the package, or expects that its users do.
-    pub(super) fn names_package(&self, name: &str) -> bool {
+    pub(crate) fn names_package(&self, name: &str) -> bool {
         GROUPS.iter().chain(&["peerDependencies"]).any(|group| self.0[*group].get(name).is_some())
     }
 

@@ -98,16 +98,16 @@ pub enum Annotation {
     Unknown,
 }
 
-/// An import of a module. Python only.
+/// An import of a module.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// Number of dots before the module; 0 if it is absolute.
+    /// Number of dots before the module; 0 if it is absolute. Python only.
     pub level: usize,
-    /// The dotted name of the module, without the dots before it.
+    /// The dotted name of the module, without the dots before it. In JavaScript, the text between the quotes.
     pub module: String,
     /// The names that are taken from it.
     pub names: Vec<String>,
-    /// Byte range of the module; of the whole statement if it is relative.
+    /// Byte range of the module; of the whole statement if it is relative, in Python.
     pub span: Range<usize>,
 }
 
@@ -167,7 +167,7 @@ impl Module {
         self.newer_syntax.as_ref()
     }
 
-    /// The imports that always run. Python only.
+    /// The imports that always run.
     pub fn imports(&self) -> &[Import] {
         &self.imports
     }

@@ -30,8 +30,13 @@ impl JavascriptServer {
     }
 }
 
-/// The oldest version of [`LIBRARY`] that the server in the images works with. Which release they have is not known, so that
-/// this is the bound of the older ones.
+/// The oldest version of [`LIBRARY`] with which the server's last step of a build does not fail: the peer of
+/// @langchain/langgraph-api 1.4.3, which the yarn.lock of langgraph-api 0.16.7 has (`^1.3.6`, 2026-11). The image of the
+/// JavaScript server ends a build with the same step.
+pub const OLDEST_LIBRARY_OF_BUILD: (u64, u64, u64) = (1, 3, 6);
+
+/// The oldest version of [`LIBRARY`] that the JavaScript server itself works with in an image. Which release an image has is
+/// not known, so that this is the bound of the older ones.
 pub const OLDEST_LIBRARY_IN_IMAGE: (u64, u64, u64) = (0, 2, 57);
 
 /// Releases of the JavaScript server, the newest first. 2.0.0 was published before 1.5.1, and its authors have deprecated it.

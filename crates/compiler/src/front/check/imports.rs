@@ -4,6 +4,7 @@
 //! project that has all of its requirements, or that of requirements which are known to bring no others.
 
 mod above;
+mod javascript;
 mod own;
 pub(super) mod reached;
 mod search_path;
@@ -74,9 +75,16 @@ pub(super) fn check(context: &mut Context<'_>) {
     // Lines of the user, and images of others, may bring anything.
     let is_own =
         config.base_image.is_some() || config.dockerfile_lines.as_ref().is_some_and(|it| !it.is_empty());
-    if is_own || context.variant == Variant::Javascript || !has_usable_dependencies(context) {
+    if is_own {
         return;
     }
+    javascript::check(context);
+    if context.variant != Variant::Javascript && has_usable_dependencies(context) {
+        check_python(context);
+    }
+}
+
+fn check_python(context: &mut Context<'_>) {
     let reached = context.reached();
     // Without all requirements, what a name means is not certain.
     let names = if search_path::is_changed(&reached) { None } else { required_names(context) };
@@ -88,7 +96,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     let mut above = None;
     let mut installed = None;
     let mut reported = HashSet::new();
-    for Reached { located, path, module } in &*reached {
+    for Reached { located, path, module, .. } in &*reached {
         for import in module.imports() {
             let absent = own.as_ref().and_then(|own| own.check(context, located, path, module, import));
             absent.into_iter().for_each(|diagnostic| context.report(diagnostic));

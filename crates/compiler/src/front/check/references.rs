@@ -8,6 +8,7 @@ mod undefined;
 use std::collections::HashSet;
 use std::ops::Range;
 
+use super::imports::reached::Reached;
 use super::{Context, locations, modules, written};
 use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Related, Rule, rule};
 use crate::files::{FileKind, Files};
@@ -46,6 +47,18 @@ pub(super) fn check(context: &mut Context<'_>) {
             !is_syntax || found.related.as_ref().is_none_or(|related| broken.insert(related.path.clone()))
         };
         found.filter(is_new).into_iter().for_each(|diagnostic| context.report(diagnostic));
+    }
+    // Newer syntax in several files has one cause.
+    let mut is_newer_reported =
+        broken.iter().any(|path| context.module(path).is_some_and(|it| it.syntax_error().is_none()));
+    for Reached { located, path, .. } in context.reached().iter().filter(|it| it.is_imported) {
+        let Some(found) = check_syntax(context, located, path).filter(|_| broken.insert(path.clone())) else {
+            continue;
+        };
+        let is_newer = found.rule.code == UNSUPPORTED_SYNTAX.code;
+        if !is_newer || !std::mem::replace(&mut is_newer_reported, true) {
+            context.report(found);
+        }
     }
 }
 
@@ -257,7 +270,7 @@ fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &s
 }
 
 /// A file that cannot be read or parsed gives no findings about its names.
-fn check_syntax(context: &mut Context<'_>, located: &Located, path: &str) -> Option<Diagnostic> {
+pub(super) fn check_syntax(context: &mut Context<'_>, located: &Located, path: &str) -> Option<Diagnostic> {
     let module = context.module(path)?;
     let place = within(located, located.path_part());
     let shown = written(path);

@@ -1,6 +1,7 @@
 //! The names that a JavaScript or TypeScript module exports: its `export` statements, and CommonJS.
 
 mod commonjs;
+mod imports;
 pub(super) mod values;
 
 use std::collections::{BTreeSet, HashMap};
@@ -44,7 +45,8 @@ pub(super) fn parse(language: Language, text: &str) -> Parsed {
     } else {
         commonjs::read(&parsed.program, &mut names);
     }
-    Parsed { names, ..Parsed::default() }
+    let imports = imports::read(language, text, &parsed.module_record);
+    Parsed { names, imports, ..Parsed::default() }
 }
 
 fn source_type(language: Language) -> SourceType {

@@ -1,4 +1,4 @@
-//! The Python files that the server loads: those that the configuration names, and those of the project that they import.
+//! The source files that the server loads: those that the configuration names, and those of the project that they import.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -17,49 +17,57 @@ pub(in crate::front::check) struct Reached {
     pub(in crate::front::check) located: Located,
     pub(in crate::front::check) path: String,
     pub(in crate::front::check) module: Rc<Module>,
+    /// Whether another file imports it, and the configuration does not name it.
+    pub(in crate::front::check) is_imported: bool,
 }
 
-/// All such files, the named ones first. An import is followed only if one file can be meant.
+/// All such files of Python, the named ones first. An import is followed only if one file can be meant.
 pub(in crate::front::check) fn find(context: &mut Context<'_>) -> Vec<Reached> {
+    follow(context, |language| language == Language::Python, loaded)
+}
+
+/// The same of one runtime's languages, of which `loaded` are the files of the project that an import in a file loads.
+pub(super) fn follow(
+    context: &mut Context<'_>,
+    is_meant: fn(Language) -> bool,
+    loaded: fn(&Context<'_>, &str, &Import) -> Vec<String>,
+) -> Vec<Reached> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
+    let mut add = |context: &mut Context<'_>,
+                   located: &Located,
+                   path: Option<String>,
+                   found: &mut Vec<Reached>,
+                   is_imported| {
+        let Some(path) = path.filter(|path| Language::of(path).is_some_and(is_meant)) else { return };
+        if seen.insert(path.clone())
+            && let Some(module) = context.module(&path)
+        {
+            found.push(Reached { located: located.clone(), path, module, is_imported });
+        }
+    };
     for located in context.references.clone().iter() {
         let path = match located.parse() {
             Ok(Reference::File { path, .. }) => Some(path),
             Ok(Reference::Module { module, .. }) => modules::resolve_only(context, &module),
             Err(_) => None,
         };
-        add(context, located, path, &mut seen, &mut found);
+        add(context, located, path, &mut found, false);
     }
     let mut next = 0;
     while next < found.len() && found.len() < MAX_FILES {
-        let Reached { located, path, module } = &found[next];
+        let Reached { located, path, module, .. } = &found[next];
         let located = located.clone();
         let path = path.clone();
         let module = module.clone();
         for import in module.imports() {
             for file in loaded(context, &path, import) {
-                add(context, &located, Some(file), &mut seen, &mut found);
+                add(context, &located, Some(file), &mut found, true);
             }
         }
         next += 1;
     }
     found
-}
-
-fn add(
-    context: &mut Context<'_>,
-    located: &Located,
-    path: Option<String>,
-    seen: &mut BTreeSet<String>,
-    found: &mut Vec<Reached>,
-) {
-    let Some(path) = path.filter(|path| Language::of(path) == Some(Language::Python)) else { return };
-    if seen.insert(path.clone())
-        && let Some(module) = context.module(&path)
-    {
-        found.push(Reached { located: located.clone(), path, module });
-    }
 }
 
 /// The files of the project that an import in the file at `path` loads.

@@ -1,0 +1,260 @@
+//! Imports in the JavaScript and TypeScript files that the server loads: is the file part of the image, does it have the
+//! name, and is the package installed?
+//!
+//! Names are resolved as tsx does: endings may be left out, and that of a compiled file means its source.
+
+use std::collections::HashSet;
+
+use super::reached::{self, Reached};
+use super::{UNDECLARED_IMPORT, own, within};
+use crate::diagnostic::{Diagnostic, Related};
+use crate::files::Files;
+use crate::front::check::{Context, references, written};
+use crate::front::config::Variant;
+use crate::front::keys::Languages;
+use crate::manifests::installation::Installation;
+use crate::manifests::symbols::{Definition, Import, Language};
+use crate::manifests::{import_names, package_json};
+use crate::paths;
+use crate::words::similar;
+
+/// Endings that an import may leave out, in the order in which they are tried.
+const ENDINGS: &[&str] = &[".ts", ".tsx", ".js", ".jsx", ".mts", ".mjs", ".cts", ".cjs", ".json"];
+
+/// Endings of compiled files, and those of their sources.
+const SOURCES: &[(&str, &[&str])] =
+    &[(".js", &[".ts", ".tsx"]), (".jsx", &[".tsx"]), (".mjs", &[".mts"]), (".cjs", &[".cts"])];
+
+/// Parts of the paths of files that tools generate.
+const GENERATED: &[&str] = &["generated", "dist", "build", "out", "gen", ".prisma"];
+
+/// Files with other names for modules.
+const ALIASES: &[&str] = &["tsconfig.json", "jsconfig.json"];
+
+/// What a relative import leads to.
+enum Target {
+    /// A source file, or something else that is there.
+    Found(String),
+    /// Nothing in the project.
+    Missing,
+    /// A place outside of what the image contains.
+    Outside,
+}
+
+pub(super) fn check(context: &mut Context<'_>) {
+    if context.variant == Variant::Python {
+        return;
+    }
+    let Some(Ok(installation)) = context.installation() else { return };
+    let mut undeclared = HashSet::new();
+    for reached in reached::follow(context, |language| language != Language::Python, loaded) {
+        // A bundler resolves those of components.
+        if reached.located.languages == Languages::Component {
+            continue;
+        }
+        let Reached { located, path, module, is_imported } = &reached;
+        let broken = if *is_imported { references::check_syntax(context, located, path) } else { None };
+        broken.into_iter().for_each(|diagnostic| context.report(diagnostic));
+        for import in module.imports() {
+            let found = if import.module.starts_with('.') {
+                check_file(context, &installation, &reached, import)
+            } else {
+                let found = check_package(context, &installation, &reached, import);
+                // One import is enough: the help is the same for all.
+                found.filter(|_| undeclared.insert(package(&import.module).map(str::to_owned)))
+            };
+            found.into_iter().for_each(|diagnostic| context.report(diagnostic));
+        }
+    }
+}
+
+/// The files of the project that an import in the file at `path` loads.
+fn loaded(context: &Context<'_>, path: &str, import: &Import) -> Vec<String> {
+    match resolve(context, path, import) {
+        Some(Target::Found(file)) => vec![file],
+        _ => Vec::new(),
+    }
+}
+
+/// What a relative import in the file at `path` leads to.
+fn resolve(context: &Context<'_>, path: &str, import: &Import) -> Option<Target> {
+    let module = import.module.split('?').next().filter(|module| module.starts_with('.'))?;
+    let target = paths::normalize(&paths::join(paths::parent(path), module));
+    let with =
+        |start: &str, endings: &[&str]| endings.iter().map(|it| format!("{start}{it}")).collect::<Vec<_>>();
+    let sources =
+        SOURCES.iter().filter_map(|(ending, sources)| Some(with(target.strip_suffix(ending)?, sources)));
+    let index = with(&paths::join(&target, "index"), ENDINGS);
+    let mut candidates =
+        [target.clone()].into_iter().chain(sources.flatten()).chain(with(&target, ENDINGS)).chain(index);
+    Some(match candidates.find(|file| context.files.is_file(file)) {
+        Some(file) => Target::Found(file),
+        None if target.starts_with("..") => Target::Outside,
+        None => Target::Missing,
+    })
+}
+
+/// Reports a relative import of a file that is not there, or that does not export a name.
+fn check_file(
+    context: &mut Context<'_>,
+    installation: &Installation,
+    reached: &Reached,
+    import: &Import,
+) -> Option<Diagnostic> {
+    let (message, help) = match resolve(context, &reached.path, import)? {
+        Target::Found(file) => check_names(context, &file, import)?,
+        // The files of a workspace around the configuration are part of the image.
+        Target::Outside if installation.root.starts_with("..") || context.config.entries().count() > 0 => {
+            return None;
+        }
+        Target::Outside => (
+            format!("`{}`, which is outside of the project, so the image does not contain it", import.module),
+            "move it into the project, or make it a package of a workspace with the project".to_owned(),
+        ),
+        Target::Missing => check_missing(context, &reached.path, import)?,
+    };
+    let message = format!("`{}` imports {message}", written(&reached.path));
+    Some(report(
+        Diagnostic::new(&own::IMPORT_NOT_FOUND, within(&reached.located), message).help(help),
+        reached,
+        import,
+    ))
+}
+
+/// Why a file is missing, unless something of its name is there, or a tool may make it.
+fn check_missing(context: &Context<'_>, path: &str, import: &Import) -> Option<(String, String)> {
+    let target = paths::normalize(&paths::join(paths::parent(path), &import.module));
+    let (directory, name) = (paths::parent(&target), paths::file_name(&target));
+    let stem = name.split('.').next().unwrap_or_default();
+    let entries = context.files.list(directory);
+    let names: Vec<&str> =
+        entries.iter().map(|(entry, _)| entry.split('.').next().unwrap_or_default()).collect();
+    let is_generated = target.split('/').any(|part| GENERATED.iter().any(|it| part.contains(it)));
+    let is_linked = context.files.linked_directories(directory).iter().any(|entry| entry == name);
+    // Those of other kinds are assets, which other loaders and tools read or make.
+    let is_code = !name.contains('.') || Language::of(name).is_some();
+    if is_generated || is_linked || !is_code || names.contains(&stem) {
+        return None;
+    }
+    let help = match similar(stem, names.into_iter()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "add the file, or remove the import".to_owned(),
+    };
+    Some((format!("`{}`, and there is no such file", import.module), help))
+}
+
+/// The first name that the module in `file` certainly does not export. One that it mentions may be a type.
+fn check_names(context: &mut Context<'_>, file: &str, import: &Import) -> Option<(String, String)> {
+    let module = context.module(file)?;
+    let is_absent = |name: &&String| match module.define(name) {
+        Definition::NotExported => true,
+        Definition::Missing { .. } => name.as_str() == "default" || !module.text().contains(name.as_str()),
+        _ => false,
+    };
+    let name = import.names.iter().find(is_absent)?;
+    let help = match similar(name, module.own_names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "export it there, or remove the import".to_owned(),
+    };
+    Some((format!("`{name}`, which `{}` does not export", written(file)), help))
+}
+
+/// Reports an import of a package that no manifest requires.
+fn check_package(
+    context: &Context<'_>,
+    installation: &Installation,
+    reached: &Reached,
+    import: &Import,
+) -> Option<Diagnostic> {
+    let name = package(&import.module)?;
+    if import_names::is_of_node(name) || is_declared(context, installation, &reached.path, name) {
+        return None;
+    }
+    let is_package = !name.starts_with('~') && !name.starts_with("@/");
+    if has_alias(context, installation, &reached.path, name, is_package)
+        || is_package && may_be_installed(context, installation, name)
+    {
+        return None;
+    }
+    let (path, module) = (written(&reached.path), &import.module);
+    let (message, help) = if !is_package {
+        (
+            format!(
+                "`{path}` imports `{module}`, which is no package, and no tsconfig.json has `paths` for it"
+            ),
+            "write a relative path, or set `paths` in the tsconfig.json of the project".to_owned(),
+        )
+    } else {
+        let manifest = written(&paths::join(&installation.home, package_json::NAME));
+        (
+            format!("`{path}` imports `{name}`, which no package.json requires"),
+            format!("add `{name}` to `dependencies` of `{manifest}`"),
+        )
+    };
+    Some(report(
+        Diagnostic::new(&UNDECLARED_IMPORT, within(&reached.located), message).help(help),
+        reached,
+        import,
+    ))
+}
+
+/// The name of the package that an import takes something from.
+fn package(module: &str) -> Option<&str> {
+    if module.is_empty() || module.starts_with(['#', '/']) || module.contains(':') {
+        return None;
+    }
+    let parts = if module.starts_with('@') { 2 } else { 1 };
+    let end = module.match_indices('/').nth(parts - 1).map_or(module.len(), |(at, _)| at);
+    Some(&module[..end])
+}
+
+/// Whether a package.json around the file, or that of the workspace, has the package or is that of it.
+fn is_declared(context: &Context<'_>, installation: &Installation, path: &str, name: &str) -> bool {
+    let types = format!("@types/{}", name.trim_start_matches('@').replace('/', "__"));
+    let around = super::ancestors(path).into_iter();
+    let around = around.chain([installation.home.as_str(), installation.root.as_str()]);
+    around.filter_map(|directory| package_json::find(directory, context.files)).any(|manifest| {
+        // Another check reports one that cannot be read.
+        manifest.map_or(true, |manifest| {
+            manifest.name() == Some(name) || manifest.names_package(name) || manifest.names_package(&types)
+        })
+    })
+}
+
+/// Whether a tsconfig.json around the file gives the first part of a name another meaning, or may do so.
+fn has_alias(
+    context: &Context<'_>,
+    installation: &Installation,
+    path: &str,
+    name: &str,
+    is_package: bool,
+) -> bool {
+    let first = name.split('/').next().unwrap_or(name);
+    let around = super::ancestors(path).into_iter();
+    let around = around.chain([installation.home.as_str(), installation.root.as_str()]);
+    let files = around.flat_map(|directory| ALIASES.iter().map(move |file| paths::join(directory, file)));
+    files.filter_map(|file| context.files.text(&file)).any(|text| {
+        // One from a package has no paths of this project.
+        let base = text
+            .split_once("\"extends\"")
+            .map(|(_, rest)| rest.trim_start_matches([':', ' ', '\t', '\r', '\n']));
+        let is_extended = base.is_some_and(|base| base.starts_with("\".") || base.starts_with('['));
+        is_extended
+            || text.contains("\"*\"")
+            || is_package && text.contains("\"baseUrl\"")
+            || [format!("\"{first}/"), format!("\"{first}\"")].iter().any(|part| text.contains(part))
+    })
+}
+
+/// Whether another package may bring it: the lock file has it, or it is one that many bring.
+fn may_be_installed(context: &Context<'_>, installation: &Installation, name: &str) -> bool {
+    if installation.locks.is_empty() {
+        return import_names::is_often_brought(name);
+    }
+    installation.locks.iter().any(|lock| context.files.text(lock).is_none_or(|text| text.contains(name)))
+}
+
+fn report(diagnostic: Diagnostic, reached: &Reached, import: &Import) -> Diagnostic {
+    let related = Related::new(&reached.path, reached.module.text(), import.span.clone(), "imported here");
+    diagnostic.related(related)
+}
