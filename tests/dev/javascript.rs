@@ -412,7 +412,7 @@ fn projects_of_a_workspace_install_one_after_the_other() {
 #[test]
 fn a_package_that_does_not_install_is_told_of() {
     let project = project();
-    project.edit("package.json", "\"1.1.0\"", "\"97.1.0\"");
+    project.edit("package.json", "\"1.4.12\"", "\"97.1.0\"");
     let (code, _, err) = project.fails(&[]);
     assert_eq!(code, 1);
     assert!(err.contains("No matching version found for @langchain/langgraph@97.1.0"), "{err}");

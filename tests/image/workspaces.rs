@@ -296,3 +296,22 @@ fn lock_files_that_the_program_refuses() {
     let built = project.build(host, "agentcli-test-old-lock", "");
     assert_eq!(built.code, 0, "{}", built.err);
 }
+
+/// The last step of a build refuses what `validate` warns of, by the check of the published server.
+#[test]
+fn a_library_that_is_too_old_ends_the_build() {
+    let host = &hosts()[0];
+    let project = Copy::of("javascript");
+    let root = project.directory.path();
+    fs::remove_file(root.join("package-lock.json")).ok();
+    for (version, is_taken) in [("1.3.5", false), ("1.3.6", true)] {
+        let packages = json!({ "@langchain/core": "1.1.48", "@langchain/langgraph": version });
+        let manifest = json!({ "name": "a", "type": "module", "dependencies": packages });
+        fs::write(root.join("package.json"), manifest.to_string()).unwrap();
+        let checked = TestEnv::inside(root).run("validate");
+        assert_eq!(checked.err.contains("library-older-than-server"), !is_taken, "{}", checked.err);
+        let built = project.build(host, "agentcli-test-old-library", "");
+        assert_eq!(built.code == 0, is_taken, "{}", built.err);
+        assert_eq!(built.err.contains("1.3.5 is not up to date. Required: ^1.3.6"), !is_taken, "{}", built.err);
+    }
+}
