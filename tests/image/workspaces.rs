@@ -312,6 +312,11 @@ fn a_library_that_is_too_old_ends_the_build() {
         assert_eq!(checked.err.contains("library-older-than-server"), !is_taken, "{}", checked.err);
         let built = project.build(host, "agentcli-test-old-library", "");
         assert_eq!(built.code == 0, is_taken, "{}", built.err);
-        assert_eq!(built.err.contains("1.3.5 is not up to date. Required: ^1.3.6"), !is_taken, "{}", built.err);
+        assert_eq!(
+            built.err.contains("1.3.5 is not up to date. Required: ^1.3.6"),
+            !is_taken,
+            "{}",
+            built.err
+        );
     }
 }

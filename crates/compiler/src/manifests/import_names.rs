@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use crate::manifests::requirement::normalized_name;
+use crate::manifests::symbols::Import;
 
 const DATA: &str = include_str!("../../data/import-names.txt");
 
@@ -41,10 +42,21 @@ pub fn distributions(module: &str) -> Option<Vec<String>> {
     has("namesakes", module).then(|| vec![normalized_name(module)])
 }
 
-/// The same for an integration of the library and others that hardly any other package brings.
-pub fn integration(module: &str) -> Option<Vec<String>> {
+/// The same for an integration of the library, and for a module that hardly any distribution brings, if all are known.
+pub fn integration(module: &str, all_known: bool) -> Option<Vec<String>> {
     let is_integration = module.starts_with("langchain_") && !has("shared", module);
-    distributions(module).filter(|_| is_integration || has("rare", module))
+    distributions(module).filter(|_| is_integration || all_known && has("rare", module))
+}
+
+/// The part of a package of the image that an import takes something from, if the part is a distribution of its own.
+pub fn part(import: &Import) -> Option<String> {
+    import.loaded().into_iter().find(|module| module.contains('.') && has("distributions", module))
+}
+
+/// Whether a distribution that is not in [alone] brings no integration of the library either, by its name.
+pub fn is_unrelated(distribution: &str) -> bool {
+    let is_of = |word: &str, part: &str| word.starts_with(part) || word.ends_with(part);
+    !distribution.split('-').any(|word| SECTIONS["bringing"].iter().any(|part| is_of(word, part)))
 }
 
 /// Whether a distribution, with extras or without, brings no integration with it.

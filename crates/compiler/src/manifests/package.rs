@@ -174,15 +174,10 @@ pub fn refusal(local: &Local, files: &Tree) -> Option<(String, &'static str)> {
         let why = format!("[tool.setuptools] names the directory `{directory}`, which does not exist");
         return Some((why, "correct it in `packages` or `package-dir` of [tool.setuptools]"));
     }
-    let project = table(manifest, &["project"])?;
-    let is_hatchling = backend::module(manifest) == backend::HATCHLING;
-    let has_settings = table(manifest, &["tool", "hatch", "build"]).is_some()
-        || files.is_file(&paths::join(&local.path, "hatch.toml"));
-    let name = string(project, "name")?;
-    if is_hatchling && !has_settings && !discovery::finds_by_name(&local.path, &name, files) {
-        let why = format!("hatchling finds no package with the project's name `{name}`");
-        return Some((why, "name its directory in `packages` of [tool.hatch.build.targets.wheel]"));
+    if let Some(missing) = discovery::missing_code(&local.path, manifest, files) {
+        return Some(missing);
     }
+    let project = table(manifest, &["project"])?;
     let file = |key: &str| {
         let value = project.get(key)?;
         let text = if key == "readme" { value.as_str() } else { None };

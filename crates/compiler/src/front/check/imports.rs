@@ -44,8 +44,9 @@ enum Installed {
     Locked(BTreeSet<String>),
     /// The modules of a virtual environment that has all requirements.
     Environment(BTreeSet<String>),
-    /// The names of the requirements, which bring no integration of the library that is not listed itself.
-    Listed(BTreeSet<String>),
+    /// The names of the requirements, which bring no integration of the library that is not listed itself, and whether all of
+    /// them are known.
+    Listed(BTreeSet<String>, bool),
     /// Too little.
     Unknown,
 }
@@ -57,8 +58,8 @@ impl Installed {
             Self::Locked(names) => {
                 import_names::distributions(module).is_some_and(|all| is_absent(&all, names))
             }
-            Self::Listed(names) => {
-                import_names::integration(module).is_some_and(|all| is_absent(&all, names))
+            Self::Listed(names, all_known) => {
+                import_names::integration(module, *all_known).is_some_and(|all| is_absent(&all, names))
             }
             Self::Environment(modules) => !modules.contains(module),
             Self::Unknown => false,
@@ -103,8 +104,9 @@ fn check_python(context: &mut Context<'_>) {
         }
         let mut imported = HashSet::new();
         for import in module.imports().iter().filter(|import| import.level == 0) {
-            let name = import.first();
-            if import_names::is_provided(name) || !imported.insert(name) {
+            let part = import_names::part(import);
+            let name = part.as_deref().unwrap_or(import.first());
+            if part.is_none() && import_names::is_provided(name) || !imported.insert(name.to_owned()) {
                 continue;
             }
             let search_path = search_path.as_ref();
@@ -126,7 +128,7 @@ fn check_python(context: &mut Context<'_>) {
             let found =
                 match search_path.and_then(|it| it.check_above(context, located, path, module, import)) {
                     Some(diagnostic) => Some(diagnostic),
-                    None => is_absent().then(|| undeclared(context, located, path, module, import)),
+                    None => is_absent().then(|| undeclared(context, located, path, module, import, name)),
                 };
             let found = found.filter(|_| reported.insert(name.to_owned()));
             found.into_iter().for_each(|diagnostic| context.report(diagnostic));
@@ -140,8 +142,8 @@ fn undeclared(
     path: &str,
     module: &Module,
     import: &Import,
+    name: &str,
 ) -> Diagnostic {
-    let name = import.first();
     let message = format!("`{}` imports `{name}`, which no requirement provides", written(path));
     let place = within(located);
     let distributions = import_names::distributions(name).unwrap_or_default();
@@ -219,24 +221,29 @@ fn is_local(context: &Context<'_>, file: &str, module: &str) -> bool {
 
 fn find_installed(context: &Context<'_>) -> Installed {
     let environment = || Some(Installed::Environment(environment(context)?));
-    let listed = || Some(Installed::Listed(listed(context)?));
+    let listed = || listed(context).map(|(names, all_known)| Installed::Listed(names, all_known));
     let locked = locked(context).map(|all| Installed::Locked(all.into_keys().collect()));
     locked.or_else(environment).or_else(listed).unwrap_or(Installed::Unknown)
 }
 
-/// The names of the requirements, if none of them brings integrations of the library with it, and what they bring beside.
-fn listed(context: &Context<'_>) -> Option<BTreeSet<String>> {
+/// The names of the requirements, if none of them brings integrations of the library with it, and what they bring beside; and
+/// whether all of them are known.
+fn listed(context: &Context<'_>) -> Option<(BTreeSet<String>, bool)> {
     let mut names = BTreeSet::new();
+    let mut all_known = true;
     for text in required_texts(context)? {
         let name = requirement::name(&text)?;
         let has_extras = !requirement::extras(&text).is_empty();
         if !is_alone(&name, has_extras) {
-            return None;
+            all_known = false;
+            if !import_names::is_unrelated(&name) {
+                return None;
+            }
         }
         names.extend(import_names::brought_dotenv(&name, has_extras).map(str::to_owned));
         names.insert(name);
     }
-    Some(names)
+    Some((names, all_known))
 }
 
 /// Whether a distribution, with extras or without, is known to bring nothing of the library but its core.

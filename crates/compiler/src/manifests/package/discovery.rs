@@ -169,7 +169,7 @@ fn listed(settings: &Table) -> Vec<(String, String)> {
 }
 
 /// Whether hatchling finds the code of the project at `path` by the name `name`, if it has no settings.
-pub(super) fn finds_by_name(path: &str, name: &str, files: &Tree) -> bool {
+fn finds_by_name(path: &str, name: &str, files: &Tree) -> bool {
     let wanted = plain(name);
     let is_meant = |name: &str| plain(name) == wanted;
     let list = |directory: &str| files.list(&paths::join(path, directory));
@@ -185,6 +185,53 @@ pub(super) fn finds_by_name(path: &str, name: &str, files: &Tree) -> bool {
             }
         })
     })
+}
+
+/// Why the backend of the project at `path` finds no code by the name of the project, as a lowercase fragment, and where to
+/// name its directory. Only backends without other settings are known: as flit_core 3.12, hatchling 1.27, poetry-core 2.2 and
+/// uv_build 0.9 look for it.
+pub(super) fn missing_code(path: &str, manifest: &Table, files: &Tree) -> Option<(String, &'static str)> {
+    let backend = module(manifest);
+    let tool = |keys: &[&str]| table(manifest, &[&["tool"], keys].concat());
+    let project = table(manifest, &["project"]);
+    let poetry = tool(&["poetry"]);
+    let name = project.and_then(|it| string(it, "name")).or_else(|| string(poetry?, "name"))?;
+    let is_missing_beside = || {
+        let names = ["", "src"].map(|root| files.list(&paths::join(path, root)));
+        let stem = |entry: &str| plain(entry.strip_suffix(".py").unwrap_or(entry));
+        !names.iter().flatten().any(|(entry, _)| stem(entry) == plain(&name))
+    };
+    match backend.as_str() {
+        HATCHLING => {
+            let has_settings =
+                tool(&["hatch", "build"]).is_some() || files.is_file(&paths::join(path, "hatch.toml"));
+            (project.is_some() && !has_settings && !finds_by_name(path, &name, files)).then(|| {
+                let why = format!("hatchling finds no package with the project's name `{name}`");
+                (why, "name its directory in `packages` of [tool.hatch.build.targets.wheel]")
+            })
+        }
+        "uv_build" => {
+            let has_settings = tool(&["uv", "build-backend"]).is_some();
+            let file = format!("src/{}/__init__.py", plain(&name));
+            (!has_settings && !files.is_file(&paths::join(path, &file))).then(|| {
+                let why = format!("uv_build looks for `{file}`, which does not exist");
+                (why, "name the package in `module-name` of [tool.uv.build-backend], and its directory in `module-root`")
+            })
+        }
+        "poetry.core.masonry.api" => {
+            let has_settings =
+                poetry.is_some_and(|it| ["packages", "package-mode"].iter().any(|key| it.contains_key(*key)));
+            (!has_settings && is_missing_beside()).then(|| {
+                let why = format!("poetry-core finds no package with the project's name `{name}`");
+                (why, "name its directory in `packages` of [tool.poetry]")
+            })
+        }
+        "flit_core.buildapi" => (tool(&["flit"]).is_none() && is_missing_beside()).then(|| {
+            let why = format!("flit finds no module with the project's name `{name}`");
+            (why, "name it in `name` of [tool.flit.module]")
+        }),
+        _ => None,
+    }
 }
 
 fn plain(name: &str) -> String {
