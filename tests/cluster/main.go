@@ -1,3 +1,4 @@
+// The components of a cluster in one program, which its name chooses from: they are linked, and kept on disk, once.
 package main
 
 import (
@@ -25,6 +26,8 @@ func main() {
 	case "etcd":
 		etcdmain.Main(os.Args)
 		return
+	case "addons":
+		addons(os.Args[1], os.Args[2])
 	case "kube-apiserver":
 		command = apiserver.NewAPIServerCommand()
 	case "kube-controller-manager":
