@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
@@ -84,6 +85,9 @@ func provision(client kubernetes.Interface, claim *core.PersistentVolumeClaim) {
 			}}}},
 		},
 	}, meta.CreateOptions{})
+	if errors.IsAlreadyExists(err) {
+		return
+	}
 	log.Print("volume ", name, " of claim ", claim.Namespace, "/", claim.Name, ": ", err)
 }
 
