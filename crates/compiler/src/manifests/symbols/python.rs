@@ -74,6 +74,10 @@ fn imported(statement: &Stmt) -> Vec<Import> {
 struct Scope {
     names: Names,
     deleted: BTreeSet<String>,
+    /// The functions at the top level of which a call gives a coroutine.
+    coroutines: BTreeSet<String>,
+    /// The names at the top level that hold the result of a call, with the name of the function.
+    results: Vec<(String, String)>,
     /// Number of functions, classes and the like around the current node, whose names are not those of the module.
     depth: usize,
     /// Number of nodes around the current one in which `__name__` is harmless.
@@ -83,10 +87,16 @@ struct Scope {
 impl Scope {
     fn read(mut self, suite: &[Stmt]) -> Names {
         self.visit_body(suite);
-        let Self { mut names, deleted, .. } = self;
+        let Self { mut names, deleted, coroutines, results, .. } = self;
         for name in deleted {
             names.visible.shift_remove(&name);
             names.unsure.insert(name);
+        }
+        for (name, function) in results {
+            let is_coroutine = coroutines.contains(&function) && names.is_bound_once(&function);
+            if let Some(binding) = names.visible.get_mut(&name).filter(|it| is_coroutine && it.is_single) {
+                binding.kind = Some(Kind::Literal("a coroutine"));
+            }
         }
         let Names { visible, imported, .. } = &mut names;
         imported.retain(|name| visible.get(name).is_some_and(|binding| binding.is_single));
@@ -110,7 +120,12 @@ impl Scope {
     fn assign<'a>(&mut self, targets: impl IntoIterator<Item = &'a Expr>, value: &'a Expr) {
         for target in targets {
             match target {
-                Expr::Name(name) => self.bind(&name.id, literal(value), target.range()),
+                Expr::Name(name) => {
+                    let function = value.as_call_expr().and_then(|call| call.func.as_name_expr());
+                    let result = function.map(|function| (name.id.to_string(), function.id.to_string()));
+                    self.results.extend(result.filter(|_| self.depth == 0));
+                    self.bind(&name.id, literal(value), target.range());
+                }
                 _ => self.visit_expr(target),
             }
         }
@@ -186,6 +201,8 @@ impl<'a> Visitor<'a> for Scope {
         match statement {
             Stmt::FunctionDef(it) => {
                 let kind = it.decorator_list.is_empty().then_some(Kind::Function);
+                let is_coroutine = it.is_async && kind.is_some() && self.depth == 0;
+                self.coroutines.extend(is_coroutine.then(|| it.name.to_string()));
                 self.bind(&it.name, kind, it.name.range);
                 it.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
                 self.visit_parameters(&it.parameters);
