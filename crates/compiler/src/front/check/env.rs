@@ -34,10 +34,17 @@ pub(super) fn check(context: &mut Context<'_>) {
 fn check_file(context: &mut Context<'_>, text: &str) {
     let path = paths::normalize(text);
     let is_reported = paths::is_unprintable(text) || context.refused_paths.contains(&path);
+    let shown = written(&path);
+    if !is_reported
+        && matches!(context.files.content(&path), Some(Ok(bytes)) if std::str::from_utf8(&bytes).is_err())
+    {
+        let message = format!("`{shown}` is not valid UTF-8, so its variables cannot be read");
+        let place = Place::Value(Pointer::parse("/env"));
+        context.report(Diagnostic::new(&INVALID_VARIABLE_VALUE, place, message).help("save it as UTF-8"));
+    }
     if is_reported || context.files.is_file(&path) {
         return;
     }
-    let shown = written(&path);
     let is_path = locations::is_usable(context, text) && !text.trim().is_empty();
     let example = EXAMPLES.iter().map(|ending| format!("{path}{ending}"));
     let example = example.into_iter().find(|example| is_path && context.files.is_file(example));

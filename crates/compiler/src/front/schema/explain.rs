@@ -88,6 +88,9 @@ fn without_rivals(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     found
 }
 
+/// Keys of other tools, and the option of ours that does the same.
+const OPTIONS: &[(&str, &str)] = &[("docker_compose_file", "up --docker-compose")];
+
 fn unknown_key(at: &Pointer, key: &str, has_secrets: bool, owner_value: &Value) -> Diagnostic {
     let known = keys_at(at);
     let place = Place::Key(at.join(key));
@@ -101,13 +104,15 @@ fn unknown_key(at: &Pointer, key: &str, has_secrets: bool, owner_value: &Value) 
     let mut homes = homes(key);
     // A key of the same name in another section means something else.
     homes.retain(|home| home.is_within(at) || at.is_within(home));
-    let help = match homes.as_slice() {
-        [] if known.len() > FEW_KEYS => {
+    let option = OPTIONS.iter().find(|(name, _)| *name == key && at.as_str().is_empty());
+    let help = match (homes.as_slice(), option) {
+        (_, Some((_, option))) => format!("remove it, and pass its value as `{option}`"),
+        ([], _) if known.len() > FEW_KEYS => {
             "remove it; `agentcli explain --keys` lists the known keys".to_owned()
         }
-        [] => format!("remove it; known keys are {}", listed(known.iter().map(String::as_str))),
-        [home, ..] if home == at => "remove it".to_owned(),
-        homes => {
+        ([], _) => format!("remove it; known keys are {}", listed(known.iter().map(String::as_str))),
+        ([home, ..], _) if home == at => "remove it".to_owned(),
+        (homes, _) => {
             let homes: Vec<String> =
                 homes.iter().map(|home| name_of(home).trim_matches('`').to_owned()).collect();
             format!("move it to {}", either(homes.iter().map(String::as_str)))
