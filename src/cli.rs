@@ -150,6 +150,7 @@ impl Program for Arguments {
     }
 
     fn check(matches: &ArgMatches) -> Result<(), Error> {
+        command::check_options(matches)?;
         matches.subcommand_name().map_or(Ok(()), command::check_system)
     }
 

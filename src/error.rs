@@ -12,7 +12,7 @@
 
 use crate::engine::Refusal;
 use crate::live::Interrupted;
-use crate::{api, compose, dev, engine, invoke, lsp, project, registry, ship, up};
+use crate::{api, cluster, compose, dev, engine, invoke, lsp, project, registry, ship, up};
 
 /// Exit code of a bug, EX_SOFTWARE in sysexits.h.
 pub const INTERNAL: u8 = 70;
@@ -40,6 +40,9 @@ pub enum Error {
     /// The argument parser stopped: invalid arguments, `--help` or `--version`.
     #[error(transparent)]
     Arguments(#[from] clap::Error),
+    /// kubectl or the cluster failed, or refused.
+    #[error(transparent)]
+    Cluster(cluster::Error),
     /// The server cannot run in containers with the user's services.
     #[error(transparent)]
     Compose(compose::Error),
@@ -195,6 +198,16 @@ impl From<compose::Error> for Error {
     }
 }
 
+impl From<cluster::Error> for Error {
+    fn from(error: cluster::Error) -> Self {
+        match error {
+            cluster::Error::Interrupted => Self::Interrupted,
+            cluster::Error::Ship(error) => error.into(),
+            error => Self::Cluster(error),
+        }
+    }
+}
+
 impl From<dev::Error> for Error {
     fn from(error: dev::Error) -> Self {
         match error {
@@ -234,6 +247,7 @@ impl Error {
             Error::Api(error) => api_code(error),
             Error::Arguments(error) => u8::from(error.use_stderr()) * 2,
             Error::Child { code } => *code,
+            Error::Cluster(error) => cluster_code(error),
             Error::Config
             | Error::Declined
             | Error::Dev(_)
@@ -279,6 +293,7 @@ impl Error {
             }
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
             Error::Api(error) => error.hint(),
+            Error::Cluster(error) => error.hint(),
             Error::Compose(error) => error.hint(),
             Error::Dev(error) => error.hint(),
             Error::Engine(error) => error.hint(),
@@ -304,6 +319,15 @@ fn api_code(error: &api::Error) -> u8 {
         | api::Error::Lost { .. }
         | api::Error::TryAgainLater { .. }
         | api::Error::Unreachable { .. } => 4,
+        _ => 1,
+    }
+}
+
+fn cluster_code(error: &cluster::Error) -> u8 {
+    match error {
+        cluster::Error::Refused { .. } => 2,
+        cluster::Error::Denied { .. } => 3,
+        cluster::Error::Busy { .. } | cluster::Error::Unreachable { .. } => 4,
         _ => 1,
     }
 }

@@ -52,6 +52,8 @@ pub struct Request<'a> {
     pub variables: IndexMap<String, Option<Redacted>>,
     /// Whether the manifests contain Secrets with these values. Otherwise they refer to Secrets that have to exist.
     pub writes_secrets: bool,
+    /// The revision that the pods belong to, as their label.
+    pub revision: Option<u32>,
 }
 
 impl Request<'_> {
@@ -70,6 +72,8 @@ pub struct Manifests {
     pub objects: Vec<Value>,
     /// Names of the images of the services beside the server, without digests of [`Request::images`].
     pub services: Vec<&'static str>,
+    /// The Secrets that the objects refer to: by name, their keys with the values that are known.
+    pub secrets: IndexMap<String, IndexMap<String, Option<Redacted>>>,
     /// What the cluster has to have before, as sentences.
     pub requirements: Vec<String>,
     /// Remarks for the user, as lowercase fragments.
@@ -100,15 +104,29 @@ pub fn manifests(request: &Request<'_>) -> Result<Manifests, Refused> {
     metadata::check_names(request)?;
     let mut notes = Vec::new();
     let scope = Scope::new(request, &mut notes)?;
-    let (secrets, requirements) = secrets::secrets(&scope, &mut notes)?;
-    let values = Values::new(&scope, secrets, &mut notes)?;
+    let secrets = secrets::secrets(&scope)?;
+    let requirements = secrets::requirements(&scope, &secrets);
+    let values = Values::new(&scope, secrets::written(&scope, &secrets, &mut notes), &mut notes)?;
     let databases = [(scope.has_database, setup::POSTGRES.image), (scope.has_redis, setup::REDIS.image)];
     let services = databases.into_iter().filter(|(is_run, _)| *is_run).map(|(_, image)| image).collect();
     let text = render(TEMPLATE, &values);
     let objects = yaml::documents(&text).map_err(|broken| {
         Refused::new(format!("a container or volume is no YAML: {}", broken.message), "change the resources")
     })?;
-    Ok(Manifests { text, objects, services, requirements, notes })
+    Ok(Manifests { text, objects, services, secrets, requirements, notes })
+}
+
+/// Takes the values of the variables of containers out of `resources` of a deployment, and leaves references to the keys of
+/// its Secret. Returns the name of the Secret and the values by key.
+///
+/// # Errors
+///
+/// A container or a variable has no name that a key can have.
+pub fn take_values(
+    name: &str,
+    resources: &mut ResourceSpec,
+) -> Result<(String, IndexMap<String, Redacted>), Refused> {
+    Ok((format!("{name}-{}", container::SECRET), container::take_values(name, resources)?))
 }
 
 /// A request with what is derived from it once.

@@ -9,6 +9,7 @@
 //!                                                          ├─→ BuildRequest ─→ engine
 //!                                                          ├─→ ship::Request ─→ image or archive ─→ deployment service
 //!                                                          ├─→ kubernetes::Manifests ─emit→ manifests ─→ disk
+//!                                                          ├─→ cluster::Record ─→ objects ─→ cluster
 //!                                                          ├─→ Setup ─→ containers
 //!                                                          │     └─emit→ compose file ─→ disk
 //!                                                          └─→ Session ─→ server on this machine
@@ -43,6 +44,7 @@
 //! | [`kubernetes`] | plan and resources to objects of Kubernetes | `api`, `compiler` |
 //! | [`registry`] | pushes images to registries, and reads digests there, without an engine | `api`, `compiler`, `context`, `engine`, `live` |
 //! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live`, `registry` |
+//! | [`cluster`] | deploys to a Kubernetes cluster through kubectl | `api`, `child`, `compiler`, `dev`, `kubernetes`, `live`, `ship` |
 //! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |
 //! | [`cli`] | arguments, prompts, reports, progress | every room but `watch` and `probe` |
 //!
@@ -72,6 +74,7 @@ pub use agentcli_compiler::diagnostic;
 pub mod api;
 pub mod child;
 pub mod cli;
+pub mod cluster;
 pub mod compose;
 pub mod context;
 pub mod dev;

@@ -11,8 +11,8 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     (
         "error",
         &[
-            "api", "compose", "context", "dev", "engine", "invoke", "live", "lsp", "project", "registry",
-            "ship", "up",
+            "api", "cluster", "compose", "context", "dev", "engine", "invoke", "live", "lsp", "project",
+            "registry", "ship", "up",
         ],
     ),
     ("compiler", &["diagnostic"]),
@@ -25,6 +25,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("watch", &["compiler", "project"]),
     ("probe", &["api"]),
     ("child", &["live"]),
+    ("cluster", &["api", "child", "compiler", "dev", "kubernetes", "live", "ship"]),
     ("compose", &["child", "compiler", "engine", "live", "probe", "project", "up"]),
     ("doctor", &["api", "compiler", "dev", "engine", "project", "up"]),
     ("dev", &["child", "compiler", "live", "probe", "project", "watch"]),
@@ -37,6 +38,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         &[
             "api",
             "child",
+            "cluster",
             "compiler",
             "compose",
             "context",
@@ -250,7 +252,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ),
     ("ruff_text_size", &["compiler::graph", "compiler::manifests::symbols"]),
     ("rustix", &["child::unix", "project::regular"]),
-    ("rustls", &["api", "doctor", "engine", "invoke"]),
+    ("rustls", &["api", "cluster", "doctor", "engine", "invoke"]),
     ("same_file", &["up"]),
     ("saphyr_parser", &["compiler::manifests::yaml"]),
     ("signal_hook", &["live::signals"]),
@@ -263,8 +265,8 @@ const VENDORS: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
-            "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "invoke", "live",
-            "probe", "registry", "ship", "up", "watch",
+            "api", "child", "cli", "cluster", "compose", "context", "dev", "doctor", "engine", "invoke",
+            "live", "probe", "registry", "ship", "up", "watch",
         ],
     ),
 ];

@@ -9,7 +9,7 @@ use super::system::Group;
 use super::{Command, Signal, Status};
 
 /// Size of the longest answer, in bytes; the rest of a longer one is dropped.
-const MAX_ANSWER: u64 = 1 << 20;
+const MAX_ANSWER: u64 = 1 << 24;
 
 /// A process group that is killed when it is dropped.
 struct KillOnDrop(Group);

@@ -27,6 +27,8 @@ mod up;
 mod validate;
 
 use clap::builder::Resettable;
+pub(super) use deploy::check_options;
+
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use super::env::Env;

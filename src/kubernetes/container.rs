@@ -1,10 +1,11 @@
 //! Containers that the user adds: their fields as they are, but for values of variables, which are in a Secret.
 
+use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Refused, Request, metadata};
-use crate::api::wire::{ContainerSpec, EnvironmentVariable, Redacted};
+use crate::api::wire::{ContainerSpec, EnvironmentVariable, Redacted, ResourceSpec};
 
 /// Suffix of the name of the Secret with the values of their variables.
 pub(super) const SECRET: &str = "containers";
@@ -66,6 +67,26 @@ pub(super) fn values(request: &Request<'_>) -> Result<Vec<(String, Redacted)>, R
         for variable in spec.env.iter().flatten() {
             if let (Some(of), Some(value)) = (&variable.name, &variable.value) {
                 values.push((key(name, of)?, value.clone()));
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// Takes the values of their variables out of `resources`, by the key in the Secret, and leaves references to it.
+pub(super) fn take_values(
+    name: &str,
+    resources: &mut ResourceSpec,
+) -> Result<IndexMap<String, Redacted>, Refused> {
+    let mut values = IndexMap::new();
+    let all = [&mut resources.init_containers, &mut resources.sidecars];
+    for spec in all.into_iter().flatten().flatten() {
+        let container = checked_name(spec)?.to_owned();
+        for variable in spec.env.iter_mut().flatten() {
+            if let (Some(of), Some(value)) = (&variable.name, variable.value.take()) {
+                let key = key(&container, of)?;
+                variable.value_from = reference(&format!("{name}-{SECRET}"), &key).as_object().cloned();
+                values.insert(key, value);
             }
         }
     }

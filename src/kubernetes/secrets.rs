@@ -52,32 +52,45 @@ pub(super) struct Secret {
     data: IndexMap<String, String>,
 }
 
-/// The Secrets that are written, and those that have to exist, as sentences.
-pub(super) fn secrets(
-    scope: &Scope<'_>,
-    notes: &mut Vec<String>,
-) -> Result<(Vec<Secret>, Vec<String>), Refused> {
-    let (mut secrets, mut requirements) = (Vec::new(), Vec::new());
+/// Secrets by name: their keys with the values that are known.
+pub(super) type Secrets = IndexMap<String, IndexMap<String, Option<Redacted>>>;
+
+/// The Secrets that the objects refer to, except those of the user.
+pub(super) fn secrets(scope: &Scope<'_>) -> Result<Secrets, Refused> {
     let containers = container::values(scope.request)?;
     let of_server = scope.variables.iter().map(|(name, value)| ((*name).to_owned(), value.cloned()));
     let of_containers = containers.into_iter().map(|(key, value)| (key, Some(value)));
-    let all: [(&str, IndexMap<_, _>); 2] =
-        [(VARIABLES, of_server.collect()), (container::SECRET, of_containers.collect())];
-    for (suffix, values) in all.into_iter().filter(|(_, values)| !values.is_empty()) {
-        let name = scope.request.object(suffix);
-        if scope.request.writes_secrets {
-            secrets.push(secret(name, values, notes));
-        } else {
+    let password = scope.has_database.then(|| (PASSWORD_KEY.to_owned(), None));
+    let all: [(&str, IndexMap<_, _>); 3] = [
+        (VARIABLES, of_server.collect()),
+        (container::SECRET, of_containers.collect()),
+        (PASSWORD, password.into_iter().collect()),
+    ];
+    let all = all.into_iter().filter(|(_, values)| !values.is_empty());
+    Ok(all.map(|(suffix, values)| (scope.request.object(suffix), values)).collect())
+}
+
+/// The Secrets with values, if they are written.
+pub(super) fn written(scope: &Scope<'_>, secrets: &Secrets, notes: &mut Vec<String>) -> Vec<Secret> {
+    let password = scope.request.object(PASSWORD);
+    let written = secrets.iter().filter(|(name, _)| scope.request.writes_secrets && **name != password);
+    written.map(|(name, values)| secret(name, values, notes)).collect()
+}
+
+/// What the cluster has to have before, as sentences.
+pub(super) fn requirements(scope: &Scope<'_>, secrets: &Secrets) -> Vec<String> {
+    let mut requirements = Vec::new();
+    let password = scope.request.object(PASSWORD);
+    for (name, values) in secrets {
+        if *name == password {
+            requirements.push(format!(
+                "a Secret {name} with the password of the database: kubectl create secret generic {name} \
+                 --from-literal={PASSWORD_KEY}=\"$(openssl rand -hex 24)\""
+            ));
+        } else if !scope.request.writes_secrets {
             let keys = listed(values.keys().map(String::as_str));
             requirements.push(format!("a Secret {name} with the keys {keys}; --with-secrets writes it"));
         }
-    }
-    if scope.has_database {
-        let name = scope.request.object(PASSWORD);
-        requirements.push(format!(
-            "a Secret {name} with the password of the database: kubectl create secret generic {name} \
-             --from-literal={PASSWORD_KEY}=\"$(openssl rand -hex 24)\""
-        ));
     }
     if !has_key(scope) {
         requirements.push(format!(
@@ -94,7 +107,7 @@ pub(super) fn secrets(
             .flatten()
             .filter_map(|secret| Some(format!("a Secret {} that pulls images", secret.name.as_deref()?))),
     );
-    Ok((secrets, requirements))
+    requirements
 }
 
 /// Whether a variable or a reference is a key that the server may need.
@@ -104,13 +117,13 @@ fn has_key(scope: &Scope<'_>) -> bool {
     names.any(|name| setup::KEYS.iter().any(|key| key.variable == name || key.legacy == Some(name)))
 }
 
-fn secret(name: String, values: IndexMap<String, Option<Redacted>>, notes: &mut Vec<String>) -> Secret {
+fn secret(name: &str, values: &IndexMap<String, Option<Redacted>>, notes: &mut Vec<String>) -> Secret {
     let mut data = IndexMap::new();
     for (key, value) in values {
         match value {
-            Some(value) => _ = data.insert(key, value.expose().to_owned()),
+            Some(value) => _ = data.insert(key.clone(), value.expose().to_owned()),
             None => notes.push(format!("the Secret {name} lacks `{key}`, whose value is not known")),
         }
     }
-    Secret { name, data }
+    Secret { name: name.to_owned(), data }
 }

@@ -26,6 +26,8 @@ pub(super) struct Values<'a> {
     /// The user's annotations.
     annotations: Map<String, Value>,
     pod_annotations: Map<String, Value>,
+    /// The revision of the pods.
+    revision: Option<u32>,
     /// The settings that are no secrets.
     settings: IndexMap<&'static str, String>,
     secrets: Vec<Secret>,
@@ -99,6 +101,7 @@ impl<'a> Values<'a> {
             own_labels: metadata::labels(request)?,
             annotations,
             pod_annotations,
+            revision: request.revision,
             settings,
             secrets,
             has_variables: !scope.variables.is_empty(),

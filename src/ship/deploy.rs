@@ -39,7 +39,7 @@ impl<H: Hooks> Shipment<'_, H> {
         self.confirm(&destination, &route).await?;
         let (deployment, patch) = match route {
             Route::Image(engine) => {
-                let image = self.image(&engine, &destination.name).await?;
+                let image = self.images().image(&engine, &destination.name).await?;
                 let deployment = self.existing(destination, Source::InternalContainer).await?;
                 let pushed = self.push(&engine, &deployment, image).await?;
                 (deployment, self.patch(Some(Source::InternalContainer), image_config(pushed)))
@@ -57,7 +57,7 @@ impl<H: Hooks> Shipment<'_, H> {
                 (deployment, patch)
             }
             Route::External(external, config) => {
-                let pushed = image_config(self.external_image(external, &destination.name).await?);
+                let pushed = image_config(self.images().external_image(external, &destination.name).await?);
                 let creation = self.creation(Source::ExternalContainer, *config, pushed.clone());
                 match self.found_or_created(destination, creation).await? {
                     Outcome::Created(deployment) => return self.first_revision(deployment).await,

@@ -9,7 +9,7 @@ use super::shipment::Shipment;
 use super::{Error, Request};
 use crate::api::wire::{Deployment, Source, SourceConfig};
 use crate::engine::{self, BuildRequest, Engine, Login, PushRequest, Pushed};
-use crate::live::{Event, relay};
+use crate::live::{Event, Stop, relay};
 use crate::registry::{self, Access, Replaced, Replacement, settle};
 
 /// The platform of deployment services.
@@ -51,15 +51,7 @@ impl<H: Hooks> Shipment<'_, H> {
             Method::Source => return Ok(Route::Source),
             Method::PushTo(repository) => {
                 let config = Box::new(self.placed(destination).await?);
-                let repository = repository.clone();
-                let external =
-                    match self.service.stop.unless_asked(Engine::connect(&self.request.engine)).await? {
-                        Err(error) if error.is_absent() && self.request.image.is_none() => {
-                            self.hooks.note(format!("{error}; {REPLACING} `{repository}`"));
-                            ExternalImage::Replace(repository)
-                        }
-                        engine => ExternalImage::Push(Box::new(engine?), repository),
-                    };
+                let external = self.images().pushed_to(repository).await?;
                 return Ok(Route::External(external, config));
             }
             Method::ImageUri(image) => {
@@ -102,42 +94,6 @@ impl<H: Hooks> Shipment<'_, H> {
         self.hooks.note(format!("{why}; building remotely{lock}"));
     }
 
-    /// The name of the image in the user's registry, with its digest. It is built and pushed unless it is there.
-    pub(super) async fn external_image(
-        &mut self,
-        external: ExternalImage,
-        name: &str,
-    ) -> Result<String, Error> {
-        match external {
-            ExternalImage::Pushed(image) => Ok(image),
-            ExternalImage::Push(engine, repository) => {
-                let image = self.image(&engine, name).await?;
-                self.push_to(&engine, &repository, None, image).await
-            }
-            ExternalImage::Replace(repository) => Ok(self.replaced(&repository, None, None).await?),
-        }
-    }
-
-    /// The name or ID of the image to push, which is built unless it is given.
-    pub(super) async fn image(&mut self, engine: &Engine, name: &str) -> Result<String, Error> {
-        if let Some(image) = &self.request.image {
-            let platform = self.service.stop.unless_asked(engine.platform(image)).await??;
-            check_platform(image, platform.as_deref())?;
-            return Ok(image.clone());
-        }
-        let mut build: BuildRequest = self.request.build.clone();
-        if build.tags.is_empty() {
-            build.tags = vec![format!("agentcli-deploy/{}", slug(name))];
-        }
-        let Self { service, hooks, .. } = self;
-        let building = engine.build(build, |event| hooks.building(&event));
-        let built = service.stop.unless_asked(building).await;
-        hooks.built(built.as_ref().ok().and_then(|built| built.as_ref().err()));
-        let built = built??;
-        self.hooks.event(&Event::Built { id: built.id.clone(), tags: built.tags });
-        Ok(built.id)
-    }
-
     /// Pushes `image`; returns its name in the registry, with its digest.
     pub(super) async fn push(
         &mut self,
@@ -146,7 +102,7 @@ impl<H: Hooks> Shipment<'_, H> {
         image: String,
     ) -> Result<String, Error> {
         let (repository, login) = self.own_repository(deployment).await?;
-        self.push_to(engine, &repository, Some(login), image).await
+        self.images().push_to(engine, &repository, Some(login), image).await
     }
 
     /// Replaces the source in the image of `deployment` with this digest; returns the new one's name. `None` if that is not
@@ -158,7 +114,7 @@ impl<H: Hooks> Shipment<'_, H> {
     ) -> Result<Option<String>, Error> {
         let (repository, login) = self.own_repository(deployment).await?;
         let from = format!("{repository}@{digest}");
-        match self.replaced(&repository, Some(&from), Some(login)).await {
+        match self.images().replaced(&repository, Some(&from), Some(login)).await {
             Err(error) if self.request.method == Method::Auto && error.is_of_registry() => {
                 self.note_remote_build(&error.to_string());
                 Ok(None)
@@ -179,6 +135,92 @@ impl<H: Hooks> Shipment<'_, H> {
         Ok((without_scheme(repository).to_owned(), login))
     }
 
+    /// The images of the request.
+    pub(super) fn images(&mut self) -> Images<'_, H> {
+        Images { request: self.request, stop: &self.service.stop, hooks: self.hooks }
+    }
+}
+
+/// Builds and pushes the images of a request, for any target.
+pub(super) struct Images<'a, H> {
+    request: &'a Request,
+    stop: &'a Stop,
+    hooks: &'a mut H,
+}
+
+/// The image of a request for a cluster: pushed to the registry of the user's, unless it is there.
+///
+/// # Errors
+///
+/// It cannot be built or pushed, or no registry is named.
+pub async fn external_image<H: Hooks>(
+    request: &Request,
+    stop: &Stop,
+    hooks: &mut H,
+) -> Result<String, Error> {
+    let mut images = Images { request, stop, hooks };
+    let external = match (&request.method, &request.image) {
+        (Method::PushTo(repository), _) => images.pushed_to(repository).await?,
+        (Method::ImageUri(image), _) | (_, Some(image)) => ExternalImage::Pushed(image.clone()),
+        _ => {
+            return Err(Error::Refused {
+                message: "a cluster pulls its images from a registry, and none is named".to_owned(),
+                hint: "pass --push-to REPOSITORY, or --image IMAGE for one that the cluster can pull"
+                    .to_owned(),
+            });
+        }
+    };
+    images.external_image(external, request.target.name()).await
+}
+
+impl<H: Hooks> Images<'_, H> {
+    /// How the image gets to a repository of the user's.
+    async fn pushed_to(&mut self, repository: &str) -> Result<ExternalImage, Error> {
+        match self.stop.unless_asked(Engine::connect(&self.request.engine)).await? {
+            Err(error) if error.is_absent() && self.request.image.is_none() => {
+                self.hooks.note(format!("{error}; {REPLACING} `{repository}`"));
+                Ok(ExternalImage::Replace(repository.to_owned()))
+            }
+            engine => Ok(ExternalImage::Push(Box::new(engine?), repository.to_owned())),
+        }
+    }
+
+    /// The name of the image in the user's registry, with its digest. It is built and pushed unless it is there.
+    pub(super) async fn external_image(
+        &mut self,
+        external: ExternalImage,
+        name: &str,
+    ) -> Result<String, Error> {
+        match external {
+            ExternalImage::Pushed(image) => Ok(image),
+            ExternalImage::Push(engine, repository) => {
+                let image = self.image(&engine, name).await?;
+                self.push_to(&engine, &repository, None, image).await
+            }
+            ExternalImage::Replace(repository) => Ok(self.replaced(&repository, None, None).await?),
+        }
+    }
+
+    /// The name or ID of the image to push, which is built unless it is given.
+    pub(super) async fn image(&mut self, engine: &Engine, name: &str) -> Result<String, Error> {
+        if let Some(image) = &self.request.image {
+            let platform = self.stop.unless_asked(engine.platform(image)).await??;
+            check_platform(image, platform.as_deref(), self.request.build.platform.as_deref())?;
+            return Ok(image.clone());
+        }
+        let mut build: BuildRequest = self.request.build.clone();
+        if build.tags.is_empty() {
+            build.tags = vec![format!("agentcli-deploy/{}", slug(name))];
+        }
+        let Self { stop, hooks, .. } = self;
+        let building = engine.build(build, |event| hooks.building(&event));
+        let built = stop.unless_asked(building).await;
+        hooks.built(built.as_ref().ok().and_then(|built| built.as_ref().err()));
+        let built = built??;
+        self.hooks.event(&Event::Built { id: built.id.clone(), tags: built.tags });
+        Ok(built.id)
+    }
+
     /// Makes an image from the one that is called `from`, and pushes it to `repository`; returns its name there, with its
     /// digest.
     async fn replaced(
@@ -193,8 +235,8 @@ impl<H: Hooks> Shipment<'_, H> {
         };
         let (access, events) = access(self.request, repository, login);
         let replacement = Replacement { request: &request, from, access };
-        let Self { service, hooks, .. } = self;
-        let Replaced { images, .. } = relay(&mut **hooks, events, replacement.run(&service.stop)).await?;
+        let Self { stop, hooks, .. } = self;
+        let Replaced { images, .. } = relay(&mut **hooks, events, replacement.run(stop)).await?;
         let image = images.into_iter().next().unwrap_or_default();
         self.hooks.event(&Event::Pushed { image: image.clone() });
         Ok(image)
@@ -215,14 +257,14 @@ impl<H: Hooks> Shipment<'_, H> {
             login,
             silence: self.request.push_silence,
         };
-        let Self { service, hooks, .. } = self;
+        let Self { stop, hooks, .. } = self;
         let Pushed { repository, mut digest } =
-            engine.push(&request, |event| hooks.event(&event), &service.stop).await?;
+            engine.push(&request, |event| hooks.event(&event), stop).await?;
         let build = &self.request.build;
         if self.request.image.is_none() && engine.settles(build).await? {
             let (access, events) = access(self.request, &repository, request.login);
             let image = format!("{repository}:{}@{digest}", request.tag);
-            digest = relay(&mut **hooks, events, settle(&access, &image, build, &service.stop)).await?;
+            digest = relay(&mut **hooks, events, settle(&access, &image, build, stop)).await?;
         }
         let uri = format!("{repository}@{digest}");
         self.hooks.event(&Event::Pushed { image: uri.clone() });
@@ -276,11 +318,12 @@ fn check_source(destination: &Destination, request: &Request) -> Result<(), Erro
 }
 
 /// Refuses an image for another platform; an engine may not know it.
-fn check_platform(image: &str, platform: Option<&str>) -> Result<(), Error> {
+fn check_platform(image: &str, platform: Option<&str>, needed: Option<&str>) -> Result<(), Error> {
+    let needed = needed.unwrap_or(PLATFORM);
     match platform {
-        Some(platform) if platform != PLATFORM => Err(Error::Refused {
-            message: format!("cannot deploy `{image}`: it is for {platform}, and services run {PLATFORM}"),
-            hint: format!("build it with `agentcli build --platform {PLATFORM}`"),
+        Some(platform) if platform != needed => Err(Error::Refused {
+            message: format!("cannot deploy `{image}`: it is for {platform}, and {needed} is needed"),
+            hint: format!("build it with `agentcli build --platform {needed}`"),
         }),
         _ => Ok(()),
     }

@@ -1,6 +1,7 @@
 //! `agentcli deploy`: deploys the project, and manages deployments.
 
 mod agent;
+mod cluster;
 mod delete;
 mod external;
 mod get;
@@ -20,6 +21,8 @@ mod shown;
 mod update;
 mod which;
 
+use cluster::ClusterOptions;
+
 use crate::cli::env::Env;
 use crate::error::Error;
 
@@ -31,6 +34,10 @@ pub(crate) struct Deploy {
 
     #[command(flatten)]
     ship: Box<ship::Ship>,
+
+    // The last: its heading applies to all options after it.
+    #[command(flatten)]
+    cluster: ClusterOptions,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -56,9 +63,11 @@ enum DeployCommand {
 
 impl Deploy {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        match self.command {
-            None => self.ship.run(env),
-            Some(command) => command.run(env),
+        match (self.command, self.cluster.open(env)?) {
+            (None, None) => self.ship.run(env),
+            (None, Some(cluster)) => self.ship.run_in(cluster),
+            (Some(command), None) => command.run(env),
+            (Some(command), Some(_)) => command.run_in(),
         }
     }
 }
@@ -69,7 +78,14 @@ fn commands() -> Vec<String> {
     all.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
+pub(in crate::cli) use cluster::check_options;
+
 impl DeployCommand {
+    /// Runs it on a cluster.
+    fn run_in(self) -> Result<(), Error> {
+        Err(Error::usage("this command does not apply to a cluster", "leave out --to kubernetes"))
+    }
+
     fn run(self, env: &mut Env) -> Result<(), Error> {
         match self {
             Self::List(list) => list.run(env),

@@ -156,6 +156,7 @@ impl Manifests {
             references,
             variables,
             writes_secrets: self.with_secrets,
+            revision: None,
         })
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::agent::AgentOptions;
+use super::cluster::{InCluster, RevisionOptions};
 use super::external::{ExternalImage, PlacementOptions};
 use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
 use crate::cli::account::AccountOptions;
@@ -20,6 +21,7 @@ use crate::cli::printer::Printer;
 use crate::cli::service::Service;
 use crate::cli::settings::{Settings, deployment_name};
 use crate::cli::variables;
+use crate::cluster;
 use crate::compiler::manifests::Unreadable;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::manifests::tracked::Tracked;
@@ -133,6 +135,9 @@ pub(super) struct Ship {
 
     #[command(flatten)]
     placement: PlacementOptions,
+
+    #[command(flatten)]
+    revision: RevisionOptions,
 }
 
 /// Explains why an argument without a name is refused: it is a misspelt subcommand or a build argument.
@@ -188,6 +193,38 @@ impl Ship {
         // The threads of name resolution cannot be interrupted.
         runtime.shutdown_background();
         Ok(done?)
+    }
+
+    /// Deploys to a cluster.
+    pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
+        let planned = if self.builds() {
+            self.options.plan(cluster.env, agent_lock::ByDefault::InCi)?
+        } else {
+            self.options.plan_unlocked(cluster.env)?
+        };
+        planned.check_platform(&self.platform()?)?;
+        let settings = Settings::of(cluster.env, &planned.project);
+        let request = self.request(cluster.env, &planned, &settings)?;
+        let image = match &request.method {
+            Method::ImageUri(image) => image.clone(),
+            Method::PushTo(_) => String::new(),
+            _ => self.image.clone().unwrap_or_default(),
+        };
+        let name = deployment_name(cluster.env, self.name.as_deref(), &settings)?;
+        let found = cluster.call(async |cluster| cluster.deployment(&name).await)?;
+        let mut change = self.revision.change(name, image, found.as_ref(), &planned)?;
+        let secrets = request.secrets.iter().flatten();
+        change.secrets = secrets.map(|secret| (secret.name.clone(), secret.value.clone())).collect();
+        change.wait = request.wait;
+        change.is_dry_run = self.dry_run;
+        let InCluster { env, runtime, cluster } = cluster;
+        let mut printer = Printer::new(env, self.json, Confirmation { is_given: self.yes });
+        printer.source = Some(planned.project.source);
+        let deploying = cluster::run(&cluster, found, change, Some(&request), &mut printer);
+        let done = runtime.block_on(deploying);
+        // The threads of name resolution cannot be interrupted.
+        runtime.shutdown_background();
+        Ok(done.map(drop)?)
     }
 
     fn request(&self, env: &mut Env, planned: &Planned, settings: &Settings) -> Result<Request, Error> {

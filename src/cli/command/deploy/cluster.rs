@@ -1,0 +1,213 @@
+//! `--to kubernetes`: the cluster, and what the commands there share.
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use indexmap::IndexMap;
+
+use crate::cli::compile::Planned;
+use crate::cli::console::visible_line;
+use crate::cli::env::Env;
+use crate::cli::image_name;
+use crate::cli::resources::{reference, resources};
+use crate::cli::runtime::Runtime;
+use crate::cluster::{self, Change, Cluster, Deployment, Record, Target};
+use crate::error::Error;
+use crate::kubernetes::{self, Refused};
+
+/// The environment variables that kubectl and its plugins read beside those of this process.
+const VARIABLES: [&str; 2] = ["KUBECONFIG", "PATH"];
+
+/// The options that only the deployment service has.
+const SERVICE_ONLY: &[&str] = &[
+    "agent_environment",
+    "agent_id",
+    "all",
+    "api_key",
+    "build_on_push",
+    "custom_url",
+    "deployment_id",
+    "deployment_type",
+    "file",
+    "graph_config_path",
+    "host_url",
+    "ids",
+    "image_version",
+    "k8s_namespace",
+    "listener_id",
+    "no_remote",
+    "remote",
+    "remote_reconciled",
+    "repo_ref",
+    "revision_source",
+    "status",
+    "tag_value_ids",
+    "vocabulary",
+];
+
+/// The options of a cluster.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Cluster")]
+pub(super) struct ClusterOptions {
+    /// Deploy to a Kubernetes cluster, through kubectl, instead of a deployment service
+    #[arg(long, global = true, value_name = "TARGET", value_enum)]
+    to: Option<To>,
+
+    /// Context of kubectl [default: the current one]
+    #[arg(long, global = true, value_name = "CONTEXT")]
+    context: Option<String>,
+
+    /// Namespace in the cluster [default: that of the context]
+    #[arg(long, global = true, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+}
+
+/// The options of a revision in a cluster that the project does not decide.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Cluster")]
+pub(super) struct RevisionOptions {
+    /// Set a resource field, such as cpu=2, min_scale=2 or labels='{"a": "b"}'; others are kept (repeatable)
+    #[arg(long, value_name = "FIELD=VALUE")]
+    resource: Vec<String>,
+
+    /// Take a variable from a secret of the cluster; POSTGRES_URI and REDIS_URI replace the databases (repeatable)
+    #[arg(long, value_name = "NAME=SECRET/KEY")]
+    secret_reference: Vec<String>,
+
+    /// Image of the executors, if executor or orchestrator resources are set
+    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse)]
+    executor_image: Option<String>,
+
+    /// Go back to the revision before if the new one does not start
+    #[arg(long)]
+    atomic: bool,
+}
+
+impl RevisionOptions {
+    /// The revision of a planned project after those of `found`.
+    pub(super) fn change(
+        &self,
+        name: String,
+        image: String,
+        found: Option<&Deployment>,
+        planned: &Planned,
+    ) -> Result<Change, Error> {
+        let before =
+            found.and_then(Deployment::latest).map(|revision| revision.record.clone()).unwrap_or_default();
+        let mut resources = resources(before.resources, &self.resource)?;
+        let refused =
+            |refused: Refused| Error::usage(visible_line(&refused.message), visible_line(&refused.hint));
+        let containers = kubernetes::take_values(&name, &mut resources).map_err(refused)?;
+        let given =
+            self.secret_reference.iter().map(|text| reference(text)).collect::<Result<Vec<_>, _>>()?;
+        let mut references = before.references;
+        references.retain(|old| given.iter().all(|new| new.name != old.name));
+        references.extend(given);
+        let server = &planned.plan.server;
+        let record = Record {
+            image,
+            executor_image: self.executor_image.clone().or(before.executor_image),
+            images: planned.plan.images.clone(),
+            server: server.product.name.to_owned(),
+            is_javascript: server.release.is_some(),
+            configuration: planned.plan.config.sha256.clone(),
+            resources,
+            references,
+            ..before
+        };
+        Ok(Change {
+            name,
+            record,
+            secrets: IndexMap::new(),
+            containers: Some(containers).filter(|(_, values)| !values.is_empty()),
+            is_forced: false,
+            is_atomic: self.atomic,
+            wait: None,
+            is_dry_run: false,
+        })
+    }
+}
+
+/// Where deployments are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum To {
+    /// A Kubernetes cluster
+    Kubernetes,
+}
+
+/// A cluster, the runtime of its calls, and the environment that their notes are printed to.
+pub(super) struct InCluster<'a> {
+    pub(super) env: &'a mut Env,
+    pub(super) runtime: Runtime,
+    pub(super) cluster: Cluster,
+}
+
+impl ClusterOptions {
+    /// The cluster, if one is meant.
+    pub(super) fn open<'a>(&self, env: &'a mut Env) -> Result<Option<InCluster<'a>>, Error> {
+        if self.to.is_none() {
+            return Ok(None);
+        }
+        let runtime = env.runtime()?;
+        let target = Target { context: self.context.clone(), namespace: self.namespace.clone() };
+        let set = |name: &str| Some((name.to_owned(), env.variable(name)?));
+        let variables: Vec<_> = VARIABLES.into_iter().filter_map(set).collect();
+        let finding = Cluster::find(&target, &env.directory, &variables, env.stop.clone());
+        let cluster = runtime.block_on(finding)?;
+        Ok(Some(InCluster { env, runtime, cluster }))
+    }
+}
+
+impl InCluster<'_> {
+    /// Calls the cluster.
+    pub(super) fn call<T>(
+        &self,
+        call: impl AsyncFnOnce(&Cluster) -> Result<T, cluster::Error>,
+    ) -> Result<T, Error> {
+        Ok(self.runtime.block_on(call(&self.cluster))?)
+    }
+}
+
+/// Refuses options of the service for a cluster, and the other way round.
+///
+/// # Errors
+///
+/// The option, by its name.
+pub(in crate::cli) fn check_options(matches: &ArgMatches) -> Result<(), Error> {
+    let mut matches = matches;
+    let mut words = Vec::new();
+    while let Some((name, inner)) = matches.subcommand() {
+        words.push(name);
+        matches = inner;
+    }
+    if words.first() != Some(&"deploy") {
+        return Ok(());
+    }
+    let given = |id: &str| {
+        let is_known = matches.ids().any(|known| known == id);
+        is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    let option = |id: &str| format!("--{}", id.replace('_', "-"));
+    if given("to") {
+        return match SERVICE_ONLY.iter().find(|id| given(id)) {
+            Some(id) => Err(Error::usage(
+                format!("{} does not apply to a cluster", option(id)),
+                "leave it out, or leave out --to kubernetes",
+            )),
+            None => Ok(()),
+        };
+    }
+    let of_revision = if words.len() == 1 { REVISION_ONLY } else { &[] };
+    match CLUSTER_ONLY.iter().chain(of_revision).find(|id| given(id)) {
+        Some(id) => Err(Error::usage(
+            format!("{} needs --to kubernetes", option(id)),
+            "add it, or leave this option out",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The options that only a cluster has.
+const CLUSTER_ONLY: &[&str] = &["atomic", "context", "executor_image", "namespace", "volumes"];
+
+/// Those that `deploy` itself has for a cluster only.
+const REVISION_ONLY: &[&str] = &["resource", "secret_reference"];

@@ -1,0 +1,72 @@
+//! Deployments in a Kubernetes cluster of the user's, with nothing of ours running there.
+//!
+//! All calls go through `kubectl` as a child process: contexts, credential plugins, proxies and tunnels of its users work
+//! as they do for them, and neither the binary nor its start-up grows by a client of the API. Values of secrets reach it on
+//! stdin alone.
+//!
+//! The state is in the cluster. A revision is a ConfigMap with a [`Record`]: what its objects are made from, without values
+//! of secrets. Deploying, rolling back, updating and restarting are one operation: make a new revision from a record, apply
+//! its objects, and wait for them. A Lease keeps two of them apart, and expires when its holder is killed.
+
+mod access;
+mod change;
+mod deploy;
+mod error;
+mod kubectl;
+mod lease;
+mod rehearse;
+mod revision;
+mod rollout;
+mod secrets;
+mod target;
+
+pub use change::Change;
+pub use deploy::run;
+pub use error::Error;
+pub use revision::{Deployment, Record, Revision};
+pub use target::{Cluster, Target};
+
+use serde_json::{Value, json};
+
+/// Our field manager, and the value of the label that marks our objects.
+const MANAGER: &str = "agentcli";
+
+/// The label of the deployment.
+const INSTANCE: &str = "app.kubernetes.io/instance";
+
+/// The label of the part.
+const COMPONENT: &str = "app.kubernetes.io/component";
+
+/// The label of our objects.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// The label of pods with their revision.
+const REVISION: &str = "agentcli/revision";
+
+/// The labels of an object that no manifest has.
+fn labels(name: &str, component: &str) -> Value {
+    json!({
+        "app.kubernetes.io/name": "agent-server", INSTANCE: name, COMPONENT: component, MANAGED_BY: MANAGER,
+    })
+}
+
+/// A string in an object; empty if it is absent.
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A label of an object.
+fn label<'a>(object: &'a Value, name: &str) -> &'a str {
+    object["metadata"]["labels"][name].as_str().unwrap_or_default()
+}
+
+/// `Deployment hello`
+fn title(object: &Value) -> String {
+    format!("{} {}", text(object, "/kind"), text(object, "/metadata/name"))
+}
+
+/// The objects as one that kubectl reads.
+fn list<'a>(objects: impl IntoIterator<Item = &'a Value>) -> String {
+    let items: Vec<&Value> = objects.into_iter().collect();
+    json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string()
+}

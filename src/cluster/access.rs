@@ -1,0 +1,192 @@
+//! What is refused before anything is built: a cluster that is too old, a namespace that is not there or ends, missing
+//! rights, objects of somebody else, and what the cluster itself refuses.
+
+use serde_json::{Value, json};
+
+use super::{Cluster, Error, INSTANCE, MANAGED_BY, MANAGER, label, list, text, title};
+use crate::compiler::words::listed;
+use crate::kubernetes::Manifests;
+
+/// The oldest version of Kubernetes, as its second number: the Job of the migrations has a sidecar.
+const OLDEST: u32 = 29;
+
+/// The oldest version of kubectl, as its second number: server-side apply.
+const OLDEST_KUBECTL: u32 = 22;
+
+/// The rights beside those to objects of manifests: verbs and resource.
+const RIGHTS: &[(&[&str], &str, &str)] = &[
+    (&["get", "list", "create", "patch", "delete"], "", "configmaps"),
+    (&["get", "create", "patch", "delete"], "", "secrets"),
+    (&["get", "create", "update", "delete"], "coordination.k8s.io", "leases"),
+    (&["list"], "", "pods"),
+    (&["list"], "", "events"),
+    (&["list"], "apps", "replicasets"),
+];
+
+/// The verbs of objects of manifests.
+const VERBS: &[&str] = &["get", "list", "create", "patch", "delete"];
+
+impl Cluster {
+    /// Refuses what the cluster would refuse later.
+    pub(super) async fn check(&self, deployment: &str, manifests: &Manifests) -> Result<(), Error> {
+        self.check_version().await?;
+        self.check_namespace().await?;
+        let lacking = self.lacking(&manifests.objects).await?;
+        if !lacking.is_empty() {
+            let message =
+                format!("you may not {} in {}", listed(lacking.iter().map(String::as_str)), self.title());
+            return Err(Error::denied(
+                message,
+                "ask the operator of the cluster for a Role with these rights",
+            ));
+        }
+        self.check_owner(deployment, &manifests.objects).await?;
+        self.rehearse(&manifests.objects).await
+    }
+
+    /// The versions of kubectl and of the cluster.
+    pub(super) async fn check_version(&self) -> Result<(String, String), Error> {
+        let found = self.kubectl.objects(&["version"], "").await?;
+        let found = found.into_iter().next().unwrap_or_default();
+        let version = |of: &str| text(&found, &format!("/{of}/gitVersion")).to_owned();
+        let minor = |of: &str| {
+            let digits =
+                text(&found, &format!("/{of}/minor")).trim_end_matches(|c: char| !c.is_ascii_digit());
+            digits.parse().unwrap_or(u32::MAX)
+        };
+        let (client, server) = (version("clientVersion"), version("serverVersion"));
+        if minor("clientVersion") < OLDEST_KUBECTL {
+            let message = format!("kubectl {client} is too old: it needs v1.{OLDEST_KUBECTL} or newer");
+            return Err(Error::refused(message, "update it: https://kubernetes.io/docs/tasks/tools/"));
+        }
+        if minor("serverVersion") < OLDEST {
+            let message = format!("the cluster runs Kubernetes {server}, which is older than v1.{OLDEST}");
+            return Err(Error::refused(message, "update the cluster, or pass another --context"));
+        }
+        Ok((client, server))
+    }
+
+    /// Refuses a namespace that is not there or ends. Users who may see only their namespace may not read its record.
+    pub(super) async fn check_namespace(&self) -> Result<(), Error> {
+        let name = &self.namespace;
+        let found = match self.kubectl.objects(&["get", "namespace", name, "--ignore-not-found"], "").await {
+            Err(Error::Denied { .. }) => return Ok(()),
+            found => found?,
+        };
+        match found.first().map(|namespace| text(namespace, "/status/phase")) {
+            Some("Terminating") => Err(Error::refused(
+                format!("the namespace `{name}` is being deleted"),
+                "wait until it is gone and create it again, or pass another --namespace",
+            )),
+            Some(_) => Ok(()),
+            None => Err(Error::refused(
+                format!("there is no namespace `{name}` in the cluster of context `{}`", self.context),
+                format!("create it: kubectl --context {} create namespace {name}", self.context),
+            )),
+        }
+    }
+
+    /// The rights that the user lacks, such as `create deployments.apps`.
+    pub(super) async fn lacking(&self, objects: &[Value]) -> Result<Vec<String>, Error> {
+        let mut needed: Vec<(&[&str], String, String)> = RIGHTS
+            .iter()
+            .map(|(verbs, group, name)| (*verbs, (*group).to_owned(), (*name).to_owned()))
+            .collect();
+        for object in objects {
+            let group =
+                text(object, "/apiVersion").rsplit_once('/').map_or("", |(group, _)| group).to_owned();
+            let resource = plural(text(object, "/kind"));
+            if needed.iter().all(|(_, _, known)| *known != resource) {
+                needed.push((VERBS, group, resource));
+            }
+        }
+        let reviews = needed.iter().flat_map(|(verbs, group, resource)| {
+            verbs.iter().map(move |verb| {
+                json!({
+                    "apiVersion": "authorization.k8s.io/v1",
+                    "kind": "SelfSubjectAccessReview",
+                    "spec": { "resourceAttributes": {
+                        "namespace": self.namespace, "verb": verb, "group": group, "resource": resource,
+                    } },
+                })
+            })
+        });
+        let reviews: Vec<Value> = reviews.collect();
+        let answers = self.kubectl.objects(&["create", "-f", "-"], &list(&reviews)).await?;
+        let refused = answers.iter().filter(|answer| answer["status"]["allowed"] != true);
+        let mut lacking: Vec<(String, Vec<&str>)> = Vec::new();
+        for answer in refused {
+            let part = |name: &str| text(answer, &format!("/spec/resourceAttributes/{name}"));
+            let verb = part("verb");
+            let resource = format!("{}.{}", part("resource"), part("group"));
+            let resource = resource.trim_end_matches('.').to_owned();
+            match lacking.iter_mut().find(|(known, _)| *known == resource) {
+                Some((_, verbs)) => verbs.push(verb),
+                None => lacking.push((resource, vec![verb])),
+            }
+        }
+        Ok(lacking.into_iter().map(|(resource, verbs)| format!("{} {resource}", verbs.join("/"))).collect())
+    }
+
+    /// Refuses objects with our names that are not of this deployment.
+    async fn check_owner(&self, deployment: &str, objects: &[Value]) -> Result<(), Error> {
+        let found = self.kubectl.objects(&["get", "--ignore-not-found", "-f", "-"], &list(objects)).await?;
+        let is_foreign = |it: &&Value| label(it, MANAGED_BY) != MANAGER || label(it, INSTANCE) != deployment;
+        let foreign: Vec<String> = found.iter().filter(is_foreign).map(title).collect();
+        if foreign.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "{} in {} is not of this deployment",
+            listed(foreign.iter().map(String::as_str)),
+            self.title()
+        );
+        Err(Error::refused(message, "pass another --name or --namespace, or delete it"))
+    }
+
+    /// Applies the objects without effect, and their pods, which quotas and the security of pods concern.
+    async fn rehearse(&self, objects: &[Value]) -> Result<(), Error> {
+        let manager = format!("--field-manager={MANAGER}");
+        let arguments =
+            ["apply", "--server-side", "--force-conflicts", "--dry-run=server", &manager, "-f", "-"];
+        self.kubectl.run(&arguments, &list(objects)).await?;
+        let pods: Vec<Value> = objects.iter().filter_map(pod).collect();
+        match self.kubectl.run(&["create", "--dry-run=server", "-f", "-"], &list(&pods)).await {
+            // Only controllers need the right to create pods.
+            Err(Error::Denied { message, .. }) if message.contains("cannot create resource") => Ok(()),
+            Err(Error::Denied { message, .. }) => {
+                Err(Error::refused(message, "see the Pod Security Standard of the namespace"))
+            }
+            done => done.map(drop),
+        }
+    }
+}
+
+/// A pod of a workload.
+fn pod(workload: &Value) -> Option<Value> {
+    let template = workload.pointer("/spec/template")?;
+    let mut spec = template["spec"].clone();
+    // The volumes are those of claims that do not exist yet.
+    let claims = workload.pointer("/spec/volumeClaimTemplates").and_then(Value::as_array);
+    for claim in claims.into_iter().flatten() {
+        let volume = json!({ "name": claim["metadata"]["name"], "emptyDir": {} });
+        match spec["volumes"].as_array_mut() {
+            Some(volumes) => volumes.push(volume),
+            None => spec["volumes"] = json!([volume]),
+        }
+    }
+    let mut metadata = template["metadata"].clone();
+    metadata["generateName"] = format!("{}-", text(workload, "/metadata/name")).into();
+    metadata["namespace"] = workload["metadata"]["namespace"].clone();
+    Some(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }))
+}
+
+/// `networkpolicies` of `NetworkPolicy`
+fn plural(kind: &str) -> String {
+    let kind = kind.to_ascii_lowercase();
+    match kind.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None if kind.ends_with('s') => format!("{kind}es"),
+        None => format!("{kind}s"),
+    }
+}

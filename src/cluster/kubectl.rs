@@ -1,0 +1,144 @@
+//! The program kubectl.
+
+use std::io;
+use std::path::Path;
+
+use serde_json::{Deserializer, Value};
+
+use super::{Error, MANAGER};
+use crate::child::{Command, output_and_errors};
+use crate::live::Stop;
+
+/// Words of kubectl for a cluster that it cannot reach.
+const UNREACHABLE: &[&str] = &[
+    "Unable to connect to the server",
+    "connection refused",
+    "The connection to the server",
+    "no such host",
+    "i/o timeout",
+    "context deadline exceeded",
+    "Client.Timeout",
+    "TLS handshake timeout",
+    "ServiceUnavailable",
+    "EOF",
+];
+
+/// kubectl with the options that every call has.
+pub(super) struct Kubectl {
+    command: Command,
+    pub(super) stop: Stop,
+}
+
+impl Kubectl {
+    /// kubectl in `directory`, with these variables.
+    pub(super) fn new(directory: &Path, variables: &[(String, String)], stop: Stop) -> Self {
+        let variables = variables.iter().cloned();
+        let command = variables.fold(Command::new("kubectl", directory), |command, (name, value)| {
+            command.variable(&name, value)
+        });
+        Self { command, stop }
+    }
+
+    /// With further options of every call.
+    pub(super) fn with(self, options: &[&str]) -> Self {
+        Self { command: self.command.arguments(options), ..self }
+    }
+
+    /// The command of a call.
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
+        self.command.clone().arguments(arguments)
+    }
+
+    /// The answer of a call with `input` on stdin.
+    pub(super) async fn run(&self, arguments: &[&str], input: &str) -> Result<String, Error> {
+        self.stop.unless_asked(self.finish(arguments, input)).await?
+    }
+
+    /// The same, even if the program is asked to stop.
+    pub(super) async fn finish(&self, arguments: &[&str], input: &str) -> Result<String, Error> {
+        let command = self.command(arguments);
+        let (status, answer, errors) = output_and_errors(&command, input).await.map_err(missing)?;
+        if status.is_success() {
+            return Ok(String::from_utf8_lossy(&answer).into_owned());
+        }
+        Err(failure(arguments, &errors))
+    }
+
+    /// The objects of an answer: of a list, or one after the other.
+    pub(super) async fn objects(&self, arguments: &[&str], input: &str) -> Result<Vec<Value>, Error> {
+        let answer = self.run(&[arguments, &["-o", "json"]].concat(), input).await?;
+        let mut objects = Vec::new();
+        for value in Deserializer::from_str(&answer).into_iter::<Value>() {
+            let broken = |error| {
+                let message = format!("cannot read the answer of `{}`: {error}", shown(arguments));
+                Error::failed(message, "check that `kubectl` is the program of Kubernetes")
+            };
+            match value.map_err(broken)? {
+                Value::Object(mut list) if list.get("kind").is_some_and(|kind| kind == "List") => {
+                    if let Some(Value::Array(items)) = list.remove("items") {
+                        objects.extend(items);
+                    }
+                }
+                value => objects.push(value),
+            }
+        }
+        Ok(objects)
+    }
+
+    /// Applies objects on the server, as their manager. Fields that others have set become ours.
+    pub(super) async fn apply(&self, objects: &str) -> Result<(), Error> {
+        let manager = format!("--field-manager={MANAGER}");
+        let arguments = ["apply", "--server-side", "--force-conflicts", &manager, "-f", "-"];
+        self.run(&arguments, objects).await.map(drop)
+    }
+}
+
+fn missing(error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        let hint = "install it: https://kubernetes.io/docs/tasks/tools/";
+        return Error::refused("kubectl is not installed, or not on the PATH", hint);
+    }
+    Error::failed(format!("cannot run kubectl: {error}"), "check that it is an executable file")
+}
+
+/// `kubectl get pods`
+fn shown(arguments: &[&str]) -> String {
+    let words = arguments.iter().take_while(|word| !word.starts_with('-')).take(2);
+    words.fold("kubectl".to_owned(), |text, word| text + " " + word)
+}
+
+/// The error of a call. Only its first line that says something is shown: others may quote objects.
+fn failure(arguments: &[&str], errors: &str) -> Error {
+    let lines = errors.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = lines
+        .filter(|line| !line.starts_with("Warning:") && !line.starts_with(['E', 'I', 'W']) || is_error(line))
+        .collect();
+    let line =
+        lines.iter().find(|line| is_error(line)).or(lines.last()).copied().unwrap_or("it gave no reason");
+    let reason = line
+        .split_once("): ")
+        .filter(|_| line.starts_with("Error from server"))
+        .map_or(line, |(_, rest)| rest);
+    let reason: String = reason.trim_start_matches("error: ").chars().take(600).collect();
+    let message = format!("`{}` failed: {reason}", shown(arguments));
+    if UNREACHABLE.iter().any(|words| errors.contains(words)) {
+        let hint =
+            "check the context with `kubectl config get-contexts`, and that its cluster runs".to_owned();
+        Error::Unreachable { message: format!("cannot reach the cluster: {reason}"), hint }
+    } else if line.contains("(Unauthorized)") || line.contains("must be logged in") {
+        Error::denied(
+            format!("the cluster does not know you: {reason}"),
+            "renew the credentials of the context",
+        )
+    } else if line.contains("exceeded quota") {
+        Error::refused(message, "raise the quota of the namespace, or lower the resources")
+    } else if line.contains("(Forbidden)") {
+        Error::denied(message, "ask the operator of the cluster for this right")
+    } else {
+        Error::failed(message, "see it with `kubectl` itself, such as `kubectl get events`")
+    }
+}
+
+fn is_error(line: &str) -> bool {
+    line.starts_with("Error") || line.starts_with("error:")
+}
