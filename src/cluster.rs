@@ -12,6 +12,7 @@ mod access;
 mod change;
 mod deploy;
 mod error;
+mod follow;
 mod kubectl;
 mod lease;
 mod rehearse;
@@ -23,6 +24,7 @@ mod target;
 pub use change::Change;
 pub use deploy::run;
 pub use error::Error;
+pub use follow::LogQuery;
 pub use revision::{Deployment, Record, Revision};
 pub use target::{Cluster, Target};
 

@@ -50,6 +50,20 @@ pub(super) fn confirm(env: &mut Env, question: &str, default: bool) -> impl Futu
     }
 }
 
+/// The same, if somebody can answer; without a terminal, `option` confirms it.
+pub(super) fn confirm_if_possible(
+    env: &mut Env,
+    runtime: &Runtime,
+    question: &str,
+    option: &str,
+) -> Result<(), Error> {
+    if !env.can_ask() {
+        let message = "this needs confirmation, and stdin is not a terminal";
+        return Err(Error::usage(message, format!("pass {option}")));
+    }
+    confirm_or_decline(env, runtime, question)
+}
+
 /// Asks a yes-or-no question, and fails unless the answer is yes.
 pub(super) fn confirm_or_decline(env: &mut Env, runtime: &Runtime, question: &str) -> Result<(), Error> {
     let answer = confirm(env, question, false);

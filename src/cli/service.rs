@@ -69,11 +69,7 @@ impl<'a> Service<'a> {
 
     /// Asks the user to confirm a change; without a terminal, `option` confirms it.
     pub(super) fn confirm(&mut self, question: &str, option: &str) -> Result<(), Error> {
-        if !self.env.can_ask() {
-            let message = "this needs confirmation, and stdin is not a terminal";
-            return Err(Error::usage(message, format!("pass {option}")));
-        }
-        ask::confirm_or_decline(self.env, &self.runtime, question)
+        ask::confirm_if_possible(self.env, &self.runtime, question, option)
     }
 
     /// Asks whether a service that the project chose gets this, with `secrets`; without a terminal, an address that the user

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::change::Change;
 use super::lease::Lease;
 use super::revision::object_name;
-use super::rollout::Outcome;
+use super::rollout::{Outcome, has_failed, is_failing};
 use super::secrets::Secrets;
 use super::{
     COMPONENT, Cluster, Deployment, Error, INSTANCE, MANAGED_BY, MANAGER, Revision, label, list, text, title,
@@ -174,7 +174,7 @@ impl Cluster {
             return Ok(number);
         };
         let outcome = self
-            .roll_out(&change.name, &revision, &manifests.objects, (start + wait, lease), reporter)
+            .roll_out(&change.name, &revision, &manifests.objects, (start + wait, &mut *lease), reporter)
             .await?;
         let (reason, is_late) = match outcome {
             Outcome::Ready => {
@@ -195,11 +195,13 @@ impl Cluster {
         revision.reason = Some(reason.clone());
         self.write(&change.name, &revision).await?;
         let before = found.as_ref().and_then(Deployment::active);
-        if let Some(before) = before {
-            reporter.note(format!("revision {} still serves", before.number));
-        }
         if change.is_atomic {
-            self.go_back(&change.name, before, &secrets, lease, reporter).await?;
+            let deadline = Instant::now() + wait;
+            self.go_back(&change.name, before, &secrets, (deadline, lease), reporter).await?;
+        } else if let Some(before) = before
+            && self.serves(&change.name, before.number).await?
+        {
+            reporter.note(format!("revision {} still serves", before.number));
         }
         let message = format!("revision {number} of `{}` did not start: {reason}", change.name);
         let logs = format!("agentcli deploy logs {} --revision-id {number} --to kubernetes", change.name);
@@ -229,10 +231,9 @@ impl Cluster {
                 self.remove_failed(job).await?;
             }
             self.kubectl.apply(&list(part.iter().copied())).await?;
-            self.unblock(name, revision.number).await?;
             let awaited = |it: &&Value| matches!(text(it, "/kind"), "Deployment" | "StatefulSet" | "Job");
             let awaited: Vec<&Value> = part.into_iter().filter(awaited).collect();
-            match self.settle(name, revision.number, &awaited, (deadline, lease), reporter).await? {
+            match self.settle(name, revision.number, &awaited, (deadline, &mut *lease), reporter).await? {
                 Outcome::Ready => {}
                 outcome => return Ok(outcome),
             }
@@ -240,12 +241,13 @@ impl Cluster {
         Ok(Outcome::Ready)
     }
 
-    /// Removes a Job that has failed, so that it runs again.
+    /// Removes a Job that has failed or is failing, so that it runs again.
     async fn remove_failed(&self, job: &Value) -> Result<(), Error> {
         let name = text(job, "/metadata/name");
+        let selector = format!("batch.kubernetes.io/job-name={name}");
+        let pods = self.kubectl.objects(&["get", "pods", "-l", &selector], "").await?;
         let found = self.kubectl.objects(&["get", "job", name, "--ignore-not-found"], "").await?;
-        let conditions = found.first().and_then(|job| job.pointer("/status/conditions")?.as_array());
-        if conditions.into_iter().flatten().any(|it| it["type"] == "Failed" && it["status"] == "True") {
+        if pods.iter().any(is_failing) || found.iter().any(has_failed) {
             self.kubectl.run(&["delete", "job", name, "--ignore-not-found"], "").await?;
         }
         Ok(())
@@ -257,7 +259,7 @@ impl Cluster {
         name: &str,
         before: Option<&Revision>,
         secrets: &Secrets,
-        lease: &mut Lease<'_>,
+        (deadline, lease): (Instant, &mut Lease<'_>),
         reporter: &mut H,
     ) -> Result<(), Error> {
         let Some(before) = before else {
@@ -267,11 +269,17 @@ impl Cluster {
         };
         lease.renew().await?;
         secrets.restore(self, name).await?;
-        let manifests = before.record.manifests((name, &self.namespace), before.number)?;
-        self.kubectl.apply(&list(&manifests.objects)).await?;
-        self.unblock(name, before.number).await?;
-        self.prune(name, &manifests.objects).await?;
-        reporter.note(format!("went back to revision {}", before.number));
+        let objects = before.record.manifests((name, &self.namespace), before.number)?.objects;
+        let reason = match self.roll_out(name, before, &objects, (deadline, lease), reporter).await? {
+            Outcome::Ready => {
+                self.prune(name, &objects).await?;
+                reporter.note(format!("went back to revision {}, which serves", before.number));
+                return Ok(());
+            }
+            Outcome::Failed(reason) => reason,
+            Outcome::Late(last) => last.unwrap_or_else(|| "the time is over".to_owned()),
+        };
+        reporter.warn(format!("revision {} does not get ready either: {reason}", before.number));
         Ok(())
     }
 

@@ -57,11 +57,11 @@ impl Kubectl {
     /// The same, even if the program is asked to stop.
     pub(super) async fn finish(&self, arguments: &[&str], input: &str) -> Result<String, Error> {
         let command = self.command(arguments);
-        let (status, answer, errors) = output_and_errors(&command, input).await.map_err(missing)?;
+        let (status, answer, errors) = output_and_errors(&command, input).await.map_err(Self::missing)?;
         if status.is_success() {
             return Ok(String::from_utf8_lossy(&answer).into_owned());
         }
-        Err(failure(arguments, &errors))
+        Err(Self::failure(arguments, &errors))
     }
 
     /// The objects of an answer: of a list, or one after the other.
@@ -93,50 +93,55 @@ impl Kubectl {
     }
 }
 
-fn missing(error: io::Error) -> Error {
-    if error.kind() == io::ErrorKind::NotFound {
-        let hint = "install it: https://kubernetes.io/docs/tasks/tools/";
-        return Error::refused("kubectl is not installed, or not on the PATH", hint);
+impl Kubectl {
+    /// The error of a program that does not start.
+    pub(super) fn missing(error: io::Error) -> Error {
+        if error.kind() == io::ErrorKind::NotFound {
+            let hint = "install it: https://kubernetes.io/docs/tasks/tools/";
+            return Error::refused("kubectl is not installed, or not on the PATH", hint);
+        }
+        Error::failed(format!("cannot run kubectl: {error}"), "check that it is an executable file")
     }
-    Error::failed(format!("cannot run kubectl: {error}"), "check that it is an executable file")
+
+    /// The error of a call. Only its first line that says something is shown: others may quote objects.
+    pub(super) fn failure(arguments: &[&str], errors: &str) -> Error {
+        let lines = errors.lines().map(str::trim).filter(|line| !line.is_empty());
+        let lines: Vec<&str> = lines
+            .filter(|line| {
+                !line.starts_with("Warning:") && !line.starts_with(['E', 'I', 'W']) || is_error(line)
+            })
+            .collect();
+        let line =
+            lines.iter().find(|line| is_error(line)).or(lines.last()).copied().unwrap_or("it gave no reason");
+        let reason = line
+            .split_once("): ")
+            .filter(|_| line.starts_with("Error from server"))
+            .map_or(line, |(_, rest)| rest);
+        let reason: String = reason.trim_start_matches("error: ").chars().take(600).collect();
+        let message = format!("`{}` failed: {reason}", shown(arguments));
+        if UNREACHABLE.iter().any(|words| errors.contains(words)) {
+            let hint =
+                "check the context with `kubectl config get-contexts`, and that its cluster runs".to_owned();
+            Error::Unreachable { message: format!("cannot reach the cluster: {reason}"), hint }
+        } else if line.contains("(Unauthorized)") || line.contains("must be logged in") {
+            Error::denied(
+                format!("the cluster does not know you: {reason}"),
+                "renew the credentials of the context",
+            )
+        } else if line.contains("exceeded quota") {
+            Error::refused(message, "raise the quota of the namespace, or lower the resources")
+        } else if line.contains("(Forbidden)") {
+            Error::denied(message, "ask the operator of the cluster for this right")
+        } else {
+            Error::failed(message, "see it with `kubectl` itself, such as `kubectl get events`")
+        }
+    }
 }
 
 /// `kubectl get pods`
 fn shown(arguments: &[&str]) -> String {
     let words = arguments.iter().take_while(|word| !word.starts_with('-')).take(2);
     words.fold("kubectl".to_owned(), |text, word| text + " " + word)
-}
-
-/// The error of a call. Only its first line that says something is shown: others may quote objects.
-fn failure(arguments: &[&str], errors: &str) -> Error {
-    let lines = errors.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines: Vec<&str> = lines
-        .filter(|line| !line.starts_with("Warning:") && !line.starts_with(['E', 'I', 'W']) || is_error(line))
-        .collect();
-    let line =
-        lines.iter().find(|line| is_error(line)).or(lines.last()).copied().unwrap_or("it gave no reason");
-    let reason = line
-        .split_once("): ")
-        .filter(|_| line.starts_with("Error from server"))
-        .map_or(line, |(_, rest)| rest);
-    let reason: String = reason.trim_start_matches("error: ").chars().take(600).collect();
-    let message = format!("`{}` failed: {reason}", shown(arguments));
-    if UNREACHABLE.iter().any(|words| errors.contains(words)) {
-        let hint =
-            "check the context with `kubectl config get-contexts`, and that its cluster runs".to_owned();
-        Error::Unreachable { message: format!("cannot reach the cluster: {reason}"), hint }
-    } else if line.contains("(Unauthorized)") || line.contains("must be logged in") {
-        Error::denied(
-            format!("the cluster does not know you: {reason}"),
-            "renew the credentials of the context",
-        )
-    } else if line.contains("exceeded quota") {
-        Error::refused(message, "raise the quota of the namespace, or lower the resources")
-    } else if line.contains("(Forbidden)") {
-        Error::denied(message, "ask the operator of the cluster for this right")
-    } else {
-        Error::failed(message, "see it with `kubectl` itself, such as `kubectl get events`")
-    }
 }
 
 fn is_error(line: &str) -> bool {

@@ -261,6 +261,18 @@ impl Cluster {
         self.read(&format!("{MANAGED_BY}={MANAGER}")).await
     }
 
+    /// The deployment of this name.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or those of [`Cluster::deployment`].
+    pub async fn existing(&self, name: &str) -> Result<Deployment, Error> {
+        self.deployment(name).await?.ok_or_else(|| {
+            let message = format!("there is no deployment `{name}` in {}", self.title());
+            Error::failed(message, "run `agentcli deploy list --to kubernetes`, or deploy it")
+        })
+    }
+
     async fn read(&self, selector: &str) -> Result<Vec<Deployment>, Error> {
         let selector = format!("{selector},{COMPONENT}={REVISIONS}");
         let mut all: BTreeMap<String, Vec<Revision>> = BTreeMap::new();

@@ -94,10 +94,15 @@ impl Cluster {
             }
             let number = revision.to_string();
             let is_ours = |pod: &&Value| {
-                let of = label(pod, REVISION);
+                let (of, owner) = (label(pod, REVISION), text(pod, "/metadata/ownerReferences/0/name"));
+                let is_of_job = || names.contains(&format!("Job {owner}"));
                 pod["kind"] == "Pod"
                     && components.contains(&label(pod, COMPONENT))
-                    && (of.is_empty() || of == number)
+                    && if of.is_empty() {
+                        label(pod, COMPONENT) != "migrations" || is_of_job()
+                    } else {
+                        of == number
+                    }
             };
             let mut troubles = Vec::new();
             for pod in found.iter().filter(is_ours) {
@@ -135,6 +140,7 @@ impl Cluster {
                 };
                 return Ok(Outcome::Late(event.or(last)));
             }
+            self.unblock(&found, &number).await?;
             lease.renew().await?;
             self.kubectl.stop.unless_asked(sleep(LOOK)).await?;
         }
@@ -150,13 +156,14 @@ impl Cluster {
     ) -> Result<String, Error> {
         let name = text(pod, "/metadata/name");
         let mut log = String::new();
-        for which in ["--previous=true", "--previous=false"] {
+        for which in ["--previous=false", "--previous=true"] {
             log = self
                 .kubectl
                 .run(&["logs", name, "-c", container, READ_LINES, which], "")
                 .await
                 .unwrap_or_default();
-            if !log.trim().is_empty() {
+            // The kubelet says so in place of a log that is gone.
+            if !log.trim().is_empty() && !log.starts_with("unable to retrieve container logs") {
                 break;
             }
         }
@@ -193,18 +200,31 @@ impl Cluster {
         Ok(newest.map(|event| in_one_line(text(event, "/message"))))
     }
 
-    /// Deletes pods of a StatefulSet that do not get ready: it replaces no others, even once their template is fixed.
-    pub(super) async fn unblock(&self, deployment: &str, revision: u32) -> Result<(), Error> {
-        let selector = format!("{INSTANCE}={deployment},{REVISION}!={revision},{COMPONENT}=server");
-        let pods = self.kubectl.objects(&["get", "pods", "-l", &selector], "").await?;
-        let is_stuck =
-            |pod: &&Value| !is_ready(pod) && text(pod, "/metadata/ownerReferences/0/kind") == "StatefulSet";
-        for pod in pods.iter().filter(is_stuck) {
+    /// Deletes pods of earlier revisions that do not get ready, of StatefulSets: these replace no others, even once their
+    /// template is fixed.
+    async fn unblock(&self, found: &[Value], revision: &str) -> Result<(), Error> {
+        let is_known = |it: &&Value| it["kind"] == "StatefulSet" && is_observed(it);
+        let sets: Vec<&str> = found.iter().filter(is_known).map(|it| text(it, "/metadata/name")).collect();
+        let is_stuck = |pod: &&Value| {
+            let of = label(pod, REVISION);
+            let trouble = trouble(pod).is_some_and(|it| !matches!(it, Trouble::Passing(_)));
+            !of.is_empty()
+                && of != revision
+                && trouble
+                && sets.contains(&text(pod, "/metadata/ownerReferences/0/name"))
+        };
+        for pod in found.iter().filter(is_stuck) {
             let arguments =
                 ["delete", "pod", text(pod, "/metadata/name"), "--wait=false", "--ignore-not-found"];
             self.kubectl.run(&arguments, "").await?;
         }
         Ok(())
+    }
+
+    /// Whether a pod of a revision is ready.
+    pub(super) async fn serves(&self, deployment: &str, revision: u32) -> Result<bool, Error> {
+        let selector = format!("{INSTANCE}={deployment},{COMPONENT}=server,{REVISION}={revision}");
+        Ok(self.kubectl.objects(&["get", "pods", "-l", &selector], "").await?.iter().any(is_ready))
     }
 }
 
@@ -230,7 +250,7 @@ fn state(object: &Value) -> State {
             _ => State::Waiting("running".to_owned()),
         };
     }
-    if number("/status/observedGeneration") < number("/metadata/generation") {
+    if !is_observed(object) {
         return State::Waiting("waiting for the controller".to_owned());
     }
     if let Some(failure) = condition("ReplicaFailure", "True") {
@@ -254,6 +274,12 @@ fn state(object: &Value) -> State {
     let old = total.saturating_sub(updated);
     let old = if old > 0 { format!(", {old} of an earlier revision") } else { String::new() };
     State::Waiting(format!("{ready} of {wanted} ready{old}"))
+}
+
+/// Whether the controller has seen the present specification.
+fn is_observed(object: &Value) -> bool {
+    let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
+    number("/status/observedGeneration") >= number("/metadata/generation")
 }
 
 fn trouble(pod: &Value) -> Option<Trouble> {
@@ -300,6 +326,16 @@ fn reason_in_words(reason: &str) -> &str {
         "ImagePullBackOff" | "ErrImageNeverPull" => "the image cannot be pulled",
         reason => reason,
     }
+}
+
+/// Whether a pod does not get ready without a change.
+pub(super) fn is_failing(pod: &Value) -> bool {
+    trouble(pod).is_some_and(|trouble| !matches!(trouble, Trouble::Passing(_)))
+}
+
+/// Whether a Job has failed.
+pub(super) fn has_failed(job: &Value) -> bool {
+    matches!(state(job), State::Failed(_))
 }
 
 fn is_ready(pod: &Value) -> bool {

@@ -35,10 +35,10 @@ fn commands_are_documented() {
     fn add(page: &mut String, command: &str) {
         let help = help(command);
         let (own, global) = help.split_once("\nGlobal options:\n").unwrap_or((&help, ""));
-        let examples =
-            global.split_once("\nExamples:\n").map(|(_, examples)| format!("\nExamples:\n{examples}"));
-        let shown =
-            if command.is_empty() { help.clone() } else { format!("{own}{}", examples.unwrap_or_default()) };
+        // Those of the command that follow them.
+        let further = ["\nCluster:\n", "\nExamples:\n"].iter().find_map(|heading| global.find(heading));
+        let further = further.map_or("", |at| &global[at..]);
+        let shown = if command.is_empty() { help.clone() } else { format!("{own}{further}") };
         let title = format!("agentcli {command}");
         page.push_str(&format!("\n## {}\n\n```text\n{}\n```\n", title.trim_end(), shown.trim_end()));
         for line in lists(own).flat_map(str::lines) {

@@ -2,6 +2,7 @@
 
 mod agent;
 mod cluster;
+mod confirmation;
 mod delete;
 mod external;
 mod get;
@@ -21,7 +22,8 @@ mod shown;
 mod update;
 mod which;
 
-use cluster::ClusterOptions;
+pub(in crate::cli) use cluster::check_options;
+use cluster::{ClusterOptions, InCluster};
 
 use crate::cli::env::Env;
 use crate::error::Error;
@@ -67,7 +69,7 @@ impl Deploy {
             (None, None) => self.ship.run(env),
             (None, Some(cluster)) => self.ship.run_in(cluster),
             (Some(command), None) => command.run(env),
-            (Some(command), Some(_)) => command.run_in(),
+            (Some(command), Some(cluster)) => command.run_in(cluster),
         }
     }
 }
@@ -78,12 +80,25 @@ fn commands() -> Vec<String> {
     all.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
-pub(in crate::cli) use cluster::check_options;
-
 impl DeployCommand {
     /// Runs it on a cluster.
-    fn run_in(self) -> Result<(), Error> {
-        Err(Error::usage("this command does not apply to a cluster", "leave out --to kubernetes"))
+    fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
+        match self {
+            Self::List(list) => list.run_in(cluster),
+            Self::Get(get) => get.run_in(cluster),
+            Self::Update(update) => update.run_in(cluster),
+            Self::Logs(logs) => logs.run_in(cluster),
+            Self::Revisions(revisions) => revisions.run_in(cluster),
+            Self::Rollback(rollback) => rollback.run_in(cluster),
+            Self::Restart(restart) => restart.run_in(cluster),
+            Self::Secrets(secrets) => secrets.run_in(cluster),
+            Self::Open(open) => open.run_in(cluster),
+            Self::Delete(delete) => delete.run_in(cluster),
+            Self::Listeners(_) | Self::Repos(_) | Self::Login(_) | Self::Logout(_) => {
+                let message = "this command is about a deployment service, not about a cluster";
+                Err(Error::usage(message, "leave out --to kubernetes"))
+            }
+        }
     }
 
     fn run(self, env: &mut Env) -> Result<(), Error> {

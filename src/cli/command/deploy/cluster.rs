@@ -1,13 +1,20 @@
 //! `--to kubernetes`: the cluster, and what the commands there share.
 
+use std::time::Duration;
+
 use clap::ArgMatches;
+use clap::builder::PossibleValuesParser;
 use clap::parser::ValueSource;
 use indexmap::IndexMap;
 
+use super::confirmation::Confirmation;
+use super::which::Which;
+use crate::cli::ask;
 use crate::cli::compile::Planned;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::image_name;
+use crate::cli::printer::Printer;
 use crate::cli::resources::{reference, resources};
 use crate::cli::runtime::Runtime;
 use crate::cluster::{self, Change, Cluster, Deployment, Record, Target};
@@ -44,13 +51,20 @@ const SERVICE_ONLY: &[&str] = &[
     "vocabulary",
 ];
 
+/// The target that is a cluster.
+pub(super) const KUBERNETES: &str = "kubernetes";
+
+/// Time for an update, a rollback or a restart that has no option for it.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
 /// The options of a cluster.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub(super) struct ClusterOptions {
-    /// Deploy to a Kubernetes cluster, through kubectl, instead of a deployment service
-    #[arg(long, global = true, value_name = "TARGET", value_enum)]
-    to: Option<To>,
+    /// Target: kubernetes, which is a cluster that kubectl reaches [default: a deployment service]
+    // `rollback` has one of its own, which names a revision, too.
+    #[arg(long, global = true, value_name = "TARGET", value_parser = PossibleValuesParser::new([KUBERNETES]), hide_possible_values = true)]
+    to: Vec<String>,
 
     /// Context of kubectl [default: the current one]
     #[arg(long, global = true, value_name = "CONTEXT")]
@@ -127,13 +141,6 @@ impl RevisionOptions {
     }
 }
 
-/// Where deployments are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum To {
-    /// A Kubernetes cluster
-    Kubernetes,
-}
-
 /// A cluster, the runtime of its calls, and the environment that their notes are printed to.
 pub(super) struct InCluster<'a> {
     pub(super) env: &'a mut Env,
@@ -144,7 +151,7 @@ pub(super) struct InCluster<'a> {
 impl ClusterOptions {
     /// The cluster, if one is meant.
     pub(super) fn open<'a>(&self, env: &'a mut Env) -> Result<Option<InCluster<'a>>, Error> {
-        if self.to.is_none() {
+        if !self.to.iter().any(|to| to == KUBERNETES) {
             return Ok(None);
         }
         let runtime = env.runtime()?;
@@ -167,6 +174,49 @@ impl InCluster<'_> {
     }
 }
 
+impl InCluster<'_> {
+    /// The deployment that a command is about.
+    pub(super) fn find(&mut self, which: &Which) -> Result<Deployment, Error> {
+        let name = which.name(self.env)?;
+        self.call(async |cluster| cluster.existing(&name).await)
+    }
+
+    /// Asks the user to confirm a change.
+    pub(super) fn confirm(&mut self, question: &str, is_given: bool) -> Result<(), Error> {
+        if is_given {
+            return Ok(());
+        }
+        ask::confirm_if_possible(self.env, &self.runtime, question, "--yes")
+    }
+
+    /// A change that keeps the record of the newest revision.
+    pub(super) fn again(&self, found: &Deployment, record: Record, timeout: Option<Duration>) -> Change {
+        Change {
+            name: found.name.clone(),
+            record,
+            secrets: IndexMap::new(),
+            containers: None,
+            is_forced: false,
+            is_atomic: false,
+            wait: Some(timeout.unwrap_or(TIMEOUT)),
+            is_dry_run: false,
+        }
+    }
+
+    /// Makes a revision, and returns its number.
+    pub(super) fn revise(&mut self, found: Deployment, change: Change) -> Result<u32, Error> {
+        let latest = found.latest().map_or(0, |it| it.number);
+        let mut printer = Printer::new(self.env, false, Confirmation { is_given: true });
+        let revising = cluster::run(&self.cluster, Some(found), change, None, &mut printer);
+        Ok(self.runtime.block_on(revising)?.unwrap_or(latest))
+    }
+}
+
+/// The error of resources that no objects can be made from.
+pub(super) fn refused(refused: Refused) -> Error {
+    Error::usage(visible_line(&refused.message), visible_line(&refused.hint))
+}
+
 /// Refuses options of the service for a cluster, and the other way round.
 ///
 /// # Errors
@@ -187,7 +237,9 @@ pub(in crate::cli) fn check_options(matches: &ArgMatches) -> Result<(), Error> {
         is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
     };
     let option = |id: &str| format!("--{}", id.replace('_', "-"));
-    if given("to") {
+    let is_cluster = matches.ids().any(|id| id == "to")
+        && matches.get_many::<String>("to").is_some_and(|mut all| all.any(|to| to == KUBERNETES));
+    if is_cluster {
         return match SERVICE_ONLY.iter().find(|id| given(id)) {
             Some(id) => Err(Error::usage(
                 format!("{} does not apply to a cluster", option(id)),

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::cluster::InCluster;
 use super::shown::{print_json, title};
 use super::which::Which;
 use crate::cli::env::Env;
@@ -19,6 +20,10 @@ pub(super) struct Delete {
     #[arg(short, long, alias = "force")]
     yes: bool,
 
+    /// Delete the volumes in the cluster, too, with the data of the databases
+    #[arg(long)]
+    volumes: bool,
+
     #[command(flatten)]
     options: CallOptions,
 }
@@ -35,6 +40,19 @@ impl Delete {
             return print_json(service.env, &json!({ "deleted": found.id, "name": found.name }));
         }
         service.env.print(&format!("deleted {}", crate::cli::console::visible_line(&title)));
+        Ok(())
+    }
+
+    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        let name = cluster.find(&self.which)?.name;
+        let volumes = if self.volumes { " and its volumes" } else { "" };
+        let question = format!("Delete the deployment `{name}`{volumes} in {}?", cluster.cluster.title());
+        cluster.confirm(&question, self.yes)?;
+        cluster.call(async |cluster| cluster.delete(&name, self.volumes).await)?;
+        if self.options.json {
+            return print_json(cluster.env, &json!({ "deleted": name, "name": name }));
+        }
+        cluster.env.print(&format!("deleted `{name}`{volumes}"));
         Ok(())
     }
 }

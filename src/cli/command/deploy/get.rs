@@ -1,5 +1,6 @@
 //! `agentcli deploy get`
 
+use super::cluster::InCluster;
 use super::shown::{or_dash, print_json, shown};
 use super::which::Which;
 use crate::api::wire::Deployment;
@@ -22,10 +23,20 @@ pub(super) struct Get {
 impl Get {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (Service { env, .. }, found) = self.which.find(env, &self.options.account)?;
+        self.print(env, &found)
+    }
+
+    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        let found = cluster.find(&self.which)?;
+        let InCluster { env, cluster, .. } = cluster;
+        self.print(env, &found.wire(&cluster))
+    }
+
+    fn print(&self, env: &mut Env, found: &Deployment) -> Result<(), Error> {
         if self.options.json {
-            return print_json(env, &shown(&found));
+            return print_json(env, &shown(found));
         }
-        for (name, value) in rows(&found) {
+        for (name, value) in rows(found) {
             env.out.line(&format!("{name:<16}  {}", visible_line(&value)))?;
         }
         Ok(())

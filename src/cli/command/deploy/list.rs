@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::agent::AgentOptions;
+use super::cluster::InCluster;
 use super::shown::{or_dash, print_json, print_table, short_time, shown};
 use crate::api::DeploymentFilter;
 use crate::api::wire::{Agent, Deployment};
@@ -94,17 +95,35 @@ impl List {
         let mut found = service.call(async |client| client.deployments(&filter, asked).await)?;
         let are_more = at_most.is_some_and(|at_most| found.len() > at_most);
         found.truncate(at_most.unwrap_or(usize::MAX));
-        if self.options.json {
-            let deployments: Vec<_> = found.iter().map(shown).collect();
-            return print_json(env, &json!({ "deployments": deployments, "more": are_more }));
-        }
-        let rows: Vec<Vec<String>> = found.iter().map(row).collect();
-        print_table(env, "deployments", HEADINGS, &rows)?;
-        if are_more {
-            env.print("there are more deployments; list all with --all");
-        }
-        Ok(())
+        print(env, self.options.json, &found, are_more)
     }
+}
+
+impl List {
+    pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
+        let mut found = cluster.call(async |cluster| cluster.deployments().await)?;
+        let text = self.name_contains.unwrap_or_default();
+        found.retain(|deployment| deployment.name.contains(&text));
+        let are_more = found.len() > self.limit as usize;
+        found.truncate(self.limit as usize);
+        let InCluster { env, cluster, .. } = cluster;
+        let found: Vec<Deployment> = found.iter().map(|deployment| deployment.wire(&cluster)).collect();
+        print(env, self.options.json, &found, are_more)
+    }
+}
+
+/// Prints deployments.
+fn print(env: &mut Env, json: bool, found: &[Deployment], are_more: bool) -> Result<(), Error> {
+    if json {
+        let deployments: Vec<_> = found.iter().map(shown).collect();
+        return print_json(env, &json!({ "deployments": deployments, "more": are_more }));
+    }
+    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
+    print_table(env, "deployments", HEADINGS, &rows)?;
+    if are_more {
+        env.print("there are more deployments; list all with --all");
+    }
+    Ok(())
 }
 
 const HEADINGS: &[&str] = &["NAME", "STATUS", "TYPE", "SERVER", "UPDATED", "ID"];

@@ -8,14 +8,16 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use reader::Reader;
 use serde_json::json;
 
+use super::cluster::InCluster;
 use super::which::Which;
-use crate::api::wire::{LogEntry, LogLevel, LogRequest};
+use crate::api::wire::{LogEntry, LogLevel, LogRequest, Timestamp};
 use crate::api::{LogSource, time};
 use crate::cli::account::AccountOptions;
 use crate::cli::console::{ERROR, NOTE, WARNING, paint, say, visible, visible_line};
 use crate::cli::env::Env;
 use crate::cli::service::Service;
 use crate::cli::settings::Settings;
+use crate::cluster::LogQuery;
 use crate::error::Error;
 
 /// Timeout for an unreachable service while its log is followed.
@@ -105,12 +107,82 @@ fn iso(text: &str) -> Result<String, String> {
 }
 
 impl Logs {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+    /// Shows the logs of all pods in a cluster, whose entries kubectl cannot filter.
+    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        self.check()?;
+        if self.log == LogType::Build {
+            let hint =
+                "leave out --type: `deploy --to kubernetes` builds on this machine, and prints the log there";
+            return Err(Error::usage("a cluster has no build logs", hint));
+        }
+        let name = cluster.find(&self.which)?.name;
+        let InCluster { env, runtime, cluster } = cluster;
+        let mut query = LogQuery {
+            revision: self.revision_id.clone(),
+            since: self.start_time.clone(),
+            limit: self.limit,
+            follow: false,
+        };
+        let mut before = Vec::new();
+        let read = |entries: &mut Vec<LogEntry>, line: String| {
+            entries.extend(entry(&line).filter(|it| self.wants(it)))
+        };
+        runtime.block_on(cluster.logs(&name, &query, |line| read(&mut before, line)))?;
+        before.sort_by_key(time_of);
+        let mut last = before.last().map(time_of).or(query.since.clone()).unwrap_or_default();
+        let first = before.len().saturating_sub(self.limit as usize);
+        let are_none = before.is_empty();
+        self.show(env, before.split_off(first))?;
+        if !self.follow {
+            if are_none {
+                env.print("no log entries found");
+            }
+            return Ok(());
+        }
+        let stop = env.stop.clone();
+        query = LogQuery { limit: u32::MAX, follow: true, ..query };
+        // kubectl ends with the pods that it follows; others may have replaced them.
+        loop {
+            query.since = Some(last.clone()).filter(|last| !last.is_empty());
+            let seen = last.clone();
+            let following = cluster.logs(&name, &query, |line| {
+                let new = entry(&line).filter(|it| time_of(it) > seen);
+                if let Some(it) = new {
+                    last = last.clone().max(time_of(&it));
+                    if self.wants(&it) {
+                        self.show(env, vec![it]).ok();
+                    }
+                }
+                env.out.flush().ok();
+            });
+            runtime.block_on(stop.unless_asked(following)).map_err(|_| Error::Unfollowed)??;
+            if env.out.is_closed {
+                return Ok(());
+            }
+            let pause = async { tokio::time::sleep(env.retry_policy.poll).await };
+            runtime.block_on(stop.unless_asked(pause)).map_err(|_| Error::Unfollowed)?;
+        }
+    }
+
+    /// Whether the options ask for an entry.
+    fn wants(&self, entry: &LogEntry) -> bool {
+        let message = entry.message.as_deref().unwrap_or_default();
+        self.query.as_ref().is_none_or(|query| message.contains(query))
+            && self.level.as_ref().is_none_or(|level| entry.level.as_ref() == Some(level))
+            && self.end_time.as_ref().is_none_or(|end| time_of(entry) <= *end)
+    }
+
+    fn check(&self) -> Result<(), Error> {
         if let (Some(start), Some(end)) = (&self.start_time, &self.end_time)
             && start > end
         {
             return Err(Error::misused(format!("--start-time {start} is after --end-time {end}")));
         }
+        Ok(())
+    }
+
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        self.check()?;
         let mut settings = Settings::beside(env, None);
         let mut service = Service::with(env, &self.account, &mut settings)?;
         let mut reader = self.reader(&mut service, &settings)?;
@@ -193,6 +265,22 @@ impl Logs {
         }
         Ok(())
     }
+}
+
+/// The entry of a line that kubectl prints; none if it has no time.
+fn entry(line: &str) -> Option<LogEntry> {
+    let (moment, message) = line.split_once(' ').unwrap_or((line, ""));
+    time::parse(moment)?;
+    Some(LogEntry {
+        timestamp: Some(Timestamp::Text(moment.to_owned())),
+        level: without_prefix(message).map(|(level, _)| level),
+        message: Some(message.to_owned()),
+        ..LogEntry::default()
+    })
+}
+
+fn time_of(entry: &LogEntry) -> String {
+    entry.timestamp.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
 /// `2026-11-21T10:00:00.000Z ERROR    out of memory`

@@ -1,5 +1,6 @@
 //! `agentcli deploy open`
 
+use super::cluster::InCluster;
 use super::which::Which;
 use crate::child::open_browser;
 use crate::cli::console::{note, visible_line};
@@ -33,5 +34,21 @@ impl Open {
             note(service.env, "cannot open a browser");
         }
         Ok(())
+    }
+
+    /// Forwards a port of this machine to the server until the command is interrupted.
+    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        let name = cluster.find(&self.which)?.name;
+        let InCluster { env, runtime, cluster } = cluster;
+        let (json, stop) = (self.options.json, env.stop.clone());
+        let forwarding = cluster.forward(&name, |url| {
+            let line =
+                if json { serde_json::json!({ "id": name, "url": url }).to_string() } else { url.clone() };
+            env.out.line(&line).and_then(|()| env.out.flush()).ok();
+            if env.out.is_terminal && open_browser(&url).is_err() {
+                note(env, "cannot open a browser");
+            }
+        });
+        Ok(runtime.block_on(stop.unless_asked(forwarding))??)
     }
 }

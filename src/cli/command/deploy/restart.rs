@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::cluster::InCluster;
 use super::shown::{print_json, title};
 use super::which::Which;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::service::CallOptions;
+use crate::cluster::Change;
 use crate::error::Error;
 
 /// Deploy the active revision of a deployment again
@@ -50,6 +52,26 @@ impl Restart {
             return print_json(service.env, &result);
         }
         service.env.print(&format!("restarted {title}; new revision {new}"));
+        Ok(())
+    }
+
+    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        let found = cluster.find(&self.which)?;
+        let name = found.name.clone();
+        let Some(active) = found.active() else {
+            let hint =
+                format!("see its revisions with `agentcli deploy revisions list {name} --to kubernetes`");
+            return Err(Error::usage(format!("`{name}` has no active revision"), hint));
+        };
+        cluster.confirm(&format!("Restart `{name}`?"), self.yes)?;
+        let timeout = Some(Duration::from_secs(self.timeout));
+        let change = Change { is_forced: true, ..cluster.again(&found, active.record.clone(), timeout) };
+        let new = cluster.revise(found, change)?.to_string();
+        if self.options.json {
+            let result = json!({ "restarted": name, "name": name, "new_revision": new });
+            return print_json(cluster.env, &result);
+        }
+        cluster.env.print(&format!("restarted `{name}`; new revision {new}"));
         Ok(())
     }
 }

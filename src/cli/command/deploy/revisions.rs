@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::cluster::InCluster;
 use super::shown::{or_dash, print_json, print_table, short_time, shown};
 use super::which::Which;
 use crate::api::wire::Revision;
@@ -40,18 +41,36 @@ impl Revisions {
     }
 }
 
+impl Revisions {
+    pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
+        match self {
+            Self::List(list) => list.run_in(cluster),
+        }
+    }
+}
+
 impl List {
     fn run(self, env: &mut Env) -> Result<(), Error> {
         let (mut service, deployment) = self.which.find(env, &self.options.account)?;
         let (id, active) = (&deployment.id, &deployment.active_revision_id);
         let found = service.call(async |client| client.revisions(id, self.limit as usize).await)?;
-        let env = service.env;
+        self.print(service.env, &found, active.as_ref())
+    }
+
+    fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        let found = cluster.find(&self.which)?;
+        let active = found.active().map(|revision| revision.number.to_string());
+        let revisions: Vec<Revision> =
+            found.revisions.iter().take(self.limit as usize).map(|revision| revision.wire()).collect();
+        self.print(cluster.env, &revisions, active.as_ref())
+    }
+
+    fn print(&self, env: &mut Env, found: &[Revision], active: Option<&String>) -> Result<(), Error> {
         if self.options.json {
             let revisions: Vec<_> = found.iter().map(shown).collect();
             return print_json(env, &json!({ "revisions": revisions, "active_revision_id": active }));
         }
-        let rows: Vec<Vec<String>> =
-            found.iter().map(|it| row(it, active.as_ref() == Some(&it.id))).collect();
+        let rows: Vec<Vec<String>> = found.iter().map(|it| row(it, active == Some(&it.id))).collect();
         print_table(env, "revisions", &["ID", "STATUS", "CREATED", "ACTIVE", "FROM"], &rows)
     }
 }

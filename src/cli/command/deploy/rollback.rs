@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::cluster::{InCluster, KUBERNETES};
 use super::shown::{print_json, title};
 use super::which::Which;
 use crate::api::wire::{Deployment, Revision, RevisionStatus};
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::service::{CallOptions, Service};
+use crate::cluster::Change;
 use crate::error::Error;
 
 /// Number of revisions among which the one to go back to is searched.
@@ -28,9 +30,9 @@ pub(super) struct Rollback {
     #[command(flatten)]
     which: Which,
 
-    /// ID of the revision to deploy again
+    /// ID of the revision to deploy again; kubernetes instead or besides, for a revision in a cluster
     #[arg(long, value_name = "REVISION")]
-    to: Option<String>,
+    to: Vec<String>,
 
     /// Timeout for the new revision to be deployed, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
@@ -67,9 +69,46 @@ impl Rollback {
         Ok(())
     }
 
+    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        let found = cluster.find(&self.which)?;
+        let earlier =
+            || found.revisions.iter().skip_while(|it| Some(it.number) != found.active().map(|it| it.number));
+        let target = match self.revision()? {
+            Some(id) => found.revisions.iter().find(|it| it.number.to_string() == *id),
+            None => earlier().skip(1).find(|it| it.status == RevisionStatus::Deployed),
+        };
+        let name = found.name.clone();
+        let target = target.cloned().ok_or_else(|| {
+            no_revision(&name, self.revision().ok().flatten(), &format!("{name} --to kubernetes"))
+        })?;
+        cluster.confirm(
+            &format!("Roll `{name}` back to the revision {} of {}?", target.number, target.created_at),
+            self.yes,
+        )?;
+        let timeout = Some(Duration::from_secs(self.timeout));
+        let change = Change { is_forced: true, ..cluster.again(&found, target.record, timeout) };
+        let new = cluster.revise(found, change)?.to_string();
+        if self.options.json {
+            let target = target.number.to_string();
+            let result = json!({ "rolled_back": name, "name": name, "to": target, "new_revision": new });
+            return print_json(cluster.env, &result);
+        }
+        cluster.env.print(&format!("rolled `{name}` back to {}; new revision {new}", target.number));
+        Ok(())
+    }
+
+    /// The revision that --to names.
+    fn revision(&self) -> Result<Option<&String>, Error> {
+        let mut named = self.to.iter().filter(|to| *to != KUBERNETES);
+        match (named.next(), named.next()) {
+            (revision, None) => Ok(revision),
+            _ => Err(Error::misused("--to names two revisions")),
+        }
+    }
+
     /// The revision to deploy again.
     fn target(&self, service: &mut Service<'_>, deployment: &Deployment) -> Result<Revision, Error> {
-        if let Some(id) = &self.to {
+        if let Some(id) = self.revision()? {
             return service.call(async |client| client.revision(&deployment.id, id).await);
         }
         let revisions = service.call(async |client| client.revisions(&deployment.id, SEARCHED).await)?;
@@ -77,12 +116,14 @@ impl Rollback {
         let active = revisions.iter().position(is_active);
         let earlier = active.map_or(&[][..], |index| &revisions[index + 1..]);
         let found = earlier.iter().find(|revision| revision.status == RevisionStatus::Deployed);
-        found.cloned().ok_or_else(|| {
-            let id = &deployment.id;
-            Error::usage(
-                format!("`{}` has no earlier revision that was deployed", visible_line(&deployment.name)),
-                format!("run `agentcli deploy revisions list {id}`, and name one with --to"),
-            )
-        })
+        found.cloned().ok_or_else(|| no_revision(&deployment.name, None, &deployment.id))
     }
+}
+
+fn no_revision(name: &str, given: Option<&String>, id: &str) -> Error {
+    let message = match given {
+        Some(given) => format!("`{}` has no revision {}", visible_line(name), visible_line(given)),
+        None => format!("`{}` has no earlier revision that was deployed", visible_line(name)),
+    };
+    Error::usage(message, format!("run `agentcli deploy revisions list {id}`, and name one with --to"))
 }

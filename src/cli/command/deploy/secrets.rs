@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
+use super::cluster::InCluster;
 use super::given::SecretsFrom;
 use super::shown::{print_json, title};
-use super::update::{apply, keep_secrets};
+use super::update::{apply, apply_in, keep_secrets};
 use super::which::Which;
 use crate::api::wire::{Deployment, DeploymentPatch, Redacted, Secret};
 use crate::cli::console::visible_line;
@@ -98,25 +99,57 @@ impl Secrets {
     }
 }
 
+impl Secrets {
+    pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
+        match self {
+            Self::List(list) => list.run_in(cluster),
+            Self::Set(set) => set.run_in(cluster),
+            Self::Unset(unset) => unset.run_in(cluster),
+        }
+    }
+}
+
 impl List {
+    fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        let found = cluster.find(&self.which)?.wire(&cluster.cluster);
+        self.print(cluster.env, &found)
+    }
+
     fn run(self, env: &mut Env) -> Result<(), Error> {
         let (service, found) = self.which.find(env, &self.options.account)?;
+        self.print(service.env, &found)
+    }
+
+    fn print(&self, env: &mut Env, found: &Deployment) -> Result<(), Error> {
         let names: Vec<&str> = found.secrets.iter().map(|secret| secret.name.as_str()).collect();
         if self.options.json {
-            return print_json(service.env, &json!({ "secrets": names }));
+            return print_json(env, &json!({ "secrets": names }));
         }
-        names.iter().try_for_each(|name| Ok(service.env.out.line(&visible_line(name))?))
+        names.iter().try_for_each(|name| Ok(env.out.line(&visible_line(name))?))
     }
 }
 
 impl Set {
-    fn run(mut self, env: &mut Env) -> Result<(), Error> {
+    /// The given secrets.
+    fn given(&mut self, env: &mut Env) -> Result<Vec<Secret>, Error> {
         let first = self.which.take_if(|text| text.contains('=')).map(Redacted::new);
         let secrets = self.from.with(env, first.iter().chain(&self.secrets))?;
         if secrets.is_empty() {
             let hint = "pass NAME=VALUE after the name of the deployment, or a file with --secrets-from";
             return Err(Error::usage("no secrets given", hint));
         }
+        Ok(secrets)
+    }
+
+    fn run_in(mut self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        let mut patch = of(self.given(cluster.env)?);
+        let found = cluster.find(&self.which)?;
+        keep_secrets(&found.wire(&cluster.cluster), &mut patch)?;
+        apply_in(&mut cluster, found, &patch, self.yes, self.options.json)
+    }
+
+    fn run(mut self, env: &mut Env) -> Result<(), Error> {
+        let secrets = self.given(env)?;
         let (mut service, before) = self.which.find(env, &self.options.account)?;
         let mut patch = of(secrets);
         keep_secrets(&before, &mut patch)?;
@@ -125,7 +158,25 @@ impl Set {
 }
 
 impl Unset {
+    fn run_in(mut self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        self.take_names()?;
+        let found = cluster.find(&self.which)?;
+        let kept = self.kept(&found.wire(&cluster.cluster))?;
+        apply_in(&mut cluster, found, &of(kept), self.yes, self.options.json)
+    }
+
     fn run(mut self, env: &mut Env) -> Result<(), Error> {
+        self.take_names()?;
+        let (mut service, before) = self.which.find(env, &self.options.account)?;
+        let kept = self.kept(&before)?;
+        if !kept.is_empty() && !before.merges_secrets() {
+            return Err(only_replaces(&before));
+        }
+        apply(&mut service, &before, &of(kept), self.yes, self.options.json)
+    }
+
+    /// Takes a single argument as a name, and checks the names.
+    fn take_names(&mut self) -> Result<(), Error> {
         if self.names.is_empty() {
             self.names.extend(self.which.take_if(|_| true));
         }
@@ -137,18 +188,18 @@ impl Unset {
             // It is not shown: it may be a value.
             return Err(Error::usage("the name of a secret has no `=`", "name the secret without its value"));
         }
-        let (mut service, before) = self.which.find(env, &self.options.account)?;
+        Ok(())
+    }
+
+    /// The secrets that stay.
+    fn kept(&self, before: &Deployment) -> Result<Vec<Secret>, Error> {
         if let Some(name) = self.names.iter().find(|name| !before.has_secret(name)) {
-            let message = format!("{} has no secret `{name}`", title(&before));
+            let message = format!("{} has no secret `{name}`", title(before));
             let hint = format!("see its secrets with `agentcli deploy secrets list {}`", before.id);
             return Err(Error::usage(visible_line(&message), hint));
         }
         let is_kept = |secret: &&Secret| !self.names.contains(&secret.name);
-        let kept: Vec<Secret> = before.secrets.iter().filter(is_kept).cloned().collect();
-        if !kept.is_empty() && !before.merges_secrets() {
-            return Err(only_replaces(&before));
-        }
-        apply(&mut service, &before, &of(kept), self.yes, self.options.json)
+        Ok(before.secrets.iter().filter(is_kept).cloned().collect())
     }
 }
 

@@ -6,11 +6,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::agent::AgentOptions;
 use super::cluster::{InCluster, RevisionOptions};
+use super::confirmation::Confirmation;
 use super::external::{ExternalImage, PlacementOptions};
 use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
 use crate::cli::account::AccountOptions;
 use crate::cli::agent_lock;
-use crate::cli::ask::confirm;
 use crate::cli::build_options::{BuildOptions, in_long_help};
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{visible_line, warn};
@@ -28,7 +28,7 @@ use crate::compiler::manifests::tracked::Tracked;
 use crate::compiler::words::similar;
 use crate::engine::{self, BuildRequest};
 use crate::error::Error;
-use crate::ship::{self, Hooks, Method, PLATFORM, Request, Target};
+use crate::ship::{self, Method, PLATFORM, Request, Target};
 
 /// Types of new deployments: the name, the word of the API, and the help.
 const TYPES: [(&str, &str, &str); 4] = [
@@ -343,22 +343,6 @@ fn invalid_tag(tag: &str, why: &str) -> Error {
         format!("--tag {}: {why}", visible_line(tag)),
         "write it as NAME:TAG, or as TAG alone with --push-to or --image",
     )
-}
-
-/// The answer to the question whether a deployment is created.
-struct Confirmation {
-    /// Whether it is given in advance.
-    is_given: bool,
-}
-
-impl Hooks for Printer<'_, Confirmation> {
-    async fn confirm_creation(&mut self, deployment: &str, details: &str) -> bool {
-        if self.context.is_given || self.is_json || !self.env.can_ask() {
-            return true;
-        }
-        let question = format!("There is no {deployment}. Create it ({details})?");
-        confirm(self.env, &question, true).await
-    }
 }
 
 /// The packages of the project that the service counts. Warns about manifests that cannot be read.

@@ -4,17 +4,20 @@ mod difference;
 mod file;
 mod patch;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::cluster::{InCluster, refused};
 use super::shown::{print_json, shown, title};
 use super::which::Which;
 use crate::api::rules;
-use crate::api::wire::{Deployment, DeploymentPatch, Secret};
+use crate::api::wire::{Deployment, DeploymentPatch, ResourceSpec, Secret};
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
 use crate::cli::service::{CallOptions, Service};
+use crate::cluster;
 use crate::compiler::words::listed;
 use crate::error::Error;
+use crate::kubernetes;
 use difference::{Change, difference};
 use patch::PatchOptions;
 
@@ -61,6 +64,19 @@ impl Update {
     }
 }
 
+impl Update {
+    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+        let (mut patch, nulls) = self.patch.patch(cluster.env)?;
+        let found = cluster.find(&self.which)?;
+        let before = found.wire(&cluster.cluster);
+        nulls.check(&before)?;
+        if !self.replace_secrets {
+            keep_secrets(&before, &mut patch)?;
+        }
+        apply_in(&mut cluster, found, &patch, self.yes, self.options.json)
+    }
+}
+
 /// Changes a deployment, if the user confirms it, and prints the result.
 pub(super) fn apply(
     service: &mut Service<'_>,
@@ -83,6 +99,71 @@ pub(super) fn apply(
     }
     let after = service.call(async |client| client.patch(before, patch).await)?;
     print(service.env, json, before, &after, &changes, makes_revision)
+}
+
+/// Changes a deployment in a cluster, if the user confirms it, and prints the result.
+pub(super) fn apply_in(
+    cluster: &mut InCluster<'_>,
+    found: cluster::Deployment,
+    patch: &DeploymentPatch,
+    is_confirmed: bool,
+    json: bool,
+) -> Result<(), Error> {
+    let (before, title) = (found.wire(&cluster.cluster), format!("`{}`", found.name));
+    let record = found.latest().map(|it| it.record.clone()).unwrap_or_default();
+    let mut change = cluster.again(&found, record, None);
+    let record = &mut change.record;
+    if let Some(spec) = patch.source_config.as_ref().and_then(|config| config.resource_spec.as_ref()) {
+        record.resources = merged(&record.resources, spec)?;
+        let containers = kubernetes::take_values(&found.name, &mut record.resources).map_err(refused)?;
+        change.containers = Some(containers).filter(|(_, values)| !values.is_empty());
+    }
+    if let Some(image) = patch.source_revision_config.as_ref().and_then(|it| it.image_uri.clone()) {
+        record.image = image;
+    }
+    if let Some(references) = &patch.secret_references {
+        record.references.clone_from(references);
+    }
+    if let Some(secrets) = &patch.secrets {
+        let set = secrets.iter().filter(|secret| secret.value.is_some());
+        change.secrets = set.map(|secret| (secret.name.clone(), secret.value.clone())).collect();
+        let is_gone = |name: &&String| secrets.iter().all(|secret| secret.name != **name);
+        let gone: Vec<String> = record.variables.iter().filter(is_gone).cloned().collect();
+        change.secrets.extend(gone.into_iter().map(|name| (name, None)));
+    }
+    let changes = difference(&before, patch);
+    if !changes.is_empty() {
+        print_changes(cluster.env, &before, &changes, Some(true));
+        cluster.confirm("Apply these changes?", is_confirmed)?;
+    }
+    let latest = found.latest().map(|it| it.number);
+    let number = cluster.revise(found, change)?;
+    let is_new = Some(number) != latest;
+    if json {
+        let after = cluster.call(async |it| it.existing(&before.name).await)?.wire(&cluster.cluster);
+        let changes: Vec<_> = changes.iter().map(Change::json).collect();
+        let revision = is_new.then(|| number.to_string());
+        let result = json!({ "deployment": shown(&after), "changes": changes, "new_revision": revision });
+        return print_json(cluster.env, &result);
+    }
+    let done = if is_new {
+        format!("updated {title}; new revision {number}")
+    } else {
+        format!("{title} is up to date")
+    };
+    cluster.env.print(&done);
+    Ok(())
+}
+
+/// The resources with the fields that a patch sets.
+fn merged(before: &ResourceSpec, patch: &ResourceSpec) -> Result<ResourceSpec, Error> {
+    let unwritable = |error| Error::Internal(format!("resources are JSON: {error}"));
+    let mut fields = serde_json::to_value(before).map_err(unwritable)?;
+    let given = serde_json::to_value(patch).map_err(unwritable)?;
+    if let (Some(fields), Value::Object(given)) = (fields.as_object_mut(), given) {
+        fields.extend(given.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    serde_json::from_value(fields).map_err(unwritable)
 }
 
 fn print(

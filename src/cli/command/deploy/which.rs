@@ -21,6 +21,12 @@ impl Which {
         self.which.take_if(|which| is_other(which))
     }
 
+    /// The name of the deployment.
+    pub(super) fn name(&self, env: &mut Env) -> Result<String, Error> {
+        let settings = Settings::beside(env, None);
+        deployment_name(env, self.which.as_deref(), &settings)
+    }
+
     /// The service, and the deployment there.
     pub(super) fn find<'a>(
         &self,
