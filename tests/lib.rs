@@ -35,6 +35,8 @@ mod host;
 mod house;
 #[cfg(feature = "system-tests")]
 mod image;
+#[cfg(feature = "system-tests")]
+mod in_cluster;
 mod init;
 mod invoke;
 mod lock;

@@ -286,8 +286,10 @@ impl Cluster {
     /// Removes objects of earlier revisions, and revisions that are no longer needed.
     async fn prune(&self, name: &str, objects: &[Value]) -> Result<(), Error> {
         let selector = format!("{INSTANCE}={name},{MANAGED_BY}={MANAGER},{COMPONENT}!=revision");
-        let found = self.kubectl.objects(&["get", PRUNED, "-l", &selector], "").await?;
-        let is_gone = |it: &&Value| !objects.iter().any(|object| title(object) == title(it));
+        let found =
+            self.kubectl.objects(&["get", PRUNED, "-l", &selector, "--show-managed-fields"], "").await?;
+        let is_gone =
+            |it: &&Value| is_applied(it) && !objects.iter().any(|object| title(object) == title(it));
         let gone =
             found.iter().filter(is_gone).map(|it| format!("{}/{}", resource(it), text(it, "/metadata/name")));
         let deployment = self.deployment(name).await?;
@@ -320,6 +322,12 @@ impl Cluster {
         }
         Ok(())
     }
+}
+
+/// Whether an object was applied by us: others may have copied its labels, as `kubectl expose` does.
+fn is_applied(object: &Value) -> bool {
+    let managers = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    managers.into_iter().flatten().any(|it| it["manager"] == MANAGER)
 }
 
 /// `deployment.apps` of an object, as kubectl names it.
