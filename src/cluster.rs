@@ -45,6 +45,11 @@ const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The label of pods with their revision.
 const REVISION: &str = "agentcli/revision";
 
+/// The kinds of objects of manifests, which are removed when a revision no longer has them. Volumes stay.
+const KINDS: &str = "configmaps,services,deployments.apps,statefulsets.apps,jobs.batch,\
+                     horizontalpodautoscalers.autoscaling,poddisruptionbudgets.policy,\
+                     networkpolicies.networking.k8s.io,ingresses.networking.k8s.io";
+
 /// The labels of an object that no manifest has.
 fn labels(name: &str, component: &str) -> Value {
     json!({

@@ -52,6 +52,8 @@ pub struct Request<'a> {
     pub variables: IndexMap<String, Option<Redacted>>,
     /// Whether the manifests contain Secrets with these values. Otherwise they refer to Secrets that have to exist.
     pub writes_secrets: bool,
+    /// Host that an Ingress serves.
+    pub host: Option<String>,
     /// The revision that the pods belong to, as their label.
     pub revision: Option<u32>,
 }

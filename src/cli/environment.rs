@@ -86,7 +86,7 @@ pub const VARIABLES: &[Row] = &[
     ),
     row(&["DOCKER_HOST"], ENGINE, "address of the container engine"),
     row(&["DOCKER_CONTEXT"], ENGINE, "Docker context, without `DOCKER_HOST`"),
-    row(&["KUBECONFIG"], &["deploy"], "configuration of kubectl, for `--to kubernetes`"),
+    row(&["KUBECONFIG"], &["deploy", "doctor"], "configuration of kubectl, for `--to kubernetes`"),
     row(&["DOCKER_TLS_VERIFY"], ENGINE, "any value: connect to `DOCKER_HOST` with TLS"),
     row(&["DOCKER_CERT_PATH"], ENGINE, "directory of the certificates for TLS"),
     row(

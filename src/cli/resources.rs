@@ -23,6 +23,20 @@ pub(super) fn reference(text: &str) -> Result<SecretReference, Error> {
     }
 }
 
+/// A host of an Ingress: a name in the form of DNS, whose first label may be `*`.
+pub(super) fn host(text: &str) -> Result<String, String> {
+    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_label = |label: &str| {
+        !label.is_empty() && label.chars().all(is_inner) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    let labels = text.strip_prefix("*.").unwrap_or(text);
+    if text.len() <= 253 && labels.split('.').all(is_label) {
+        return Ok(text.to_owned());
+    }
+    Err("write it as a name in lowercase, without scheme, port and path, such as agent.example.com"
+        .to_owned())
+}
+
 /// `spec` with these fields set. A value is JSON if the field accepts it, else text.
 pub(super) fn resources(spec: ResourceSpec, given: &[String]) -> Result<ResourceSpec, Error> {
     let unwritable = |error| Error::Internal(format!("resources are JSON: {error}"));

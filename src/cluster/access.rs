@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Cluster, Error, INSTANCE, MANAGED_BY, MANAGER, label, list, text, title};
+use super::{Cluster, Error, INSTANCE, KINDS, MANAGED_BY, MANAGER, label, list, text, title};
 use crate::compiler::words::listed;
 use crate::kubernetes::Manifests;
 
@@ -15,12 +15,10 @@ const OLDEST_KUBECTL: u32 = 22;
 
 /// The rights beside those to objects of manifests: verbs and resource.
 const RIGHTS: &[(&[&str], &str, &str)] = &[
-    (&["get", "list", "create", "patch", "delete"], "", "configmaps"),
     (&["get", "create", "patch", "delete"], "", "secrets"),
     (&["get", "create", "update", "delete"], "coordination.k8s.io", "leases"),
     (&["list"], "", "pods"),
     (&["list"], "", "events"),
-    (&["list"], "apps", "replicasets"),
 ];
 
 /// The verbs of objects of manifests.
@@ -31,17 +29,33 @@ impl Cluster {
     pub(super) async fn check(&self, deployment: &str, manifests: &Manifests) -> Result<(), Error> {
         self.check_version().await?;
         self.check_namespace().await?;
-        let lacking = self.lacking(&manifests.objects).await?;
-        if !lacking.is_empty() {
-            let message =
-                format!("you may not {} in {}", listed(lacking.iter().map(String::as_str)), self.title());
-            return Err(Error::denied(
-                message,
-                "ask the operator of the cluster for a Role with these rights",
-            ));
-        }
+        self.check_lacking(&self.lacking().await?)?;
         self.check_owner(deployment, &manifests.objects).await?;
         self.rehearse(&manifests.objects).await
+    }
+
+    /// What the cluster lacks for deployments, without changing anything: for each subject its state, or the error.
+    pub async fn examine(&self) -> Vec<(&'static str, Result<String, Error>)> {
+        let version = self.check_version().await;
+        if version.is_err() {
+            return vec![("cluster", version.map(|(_, server)| server))];
+        }
+        let lacking = self.lacking().await.and_then(|lacking| self.check_lacking(&lacking));
+        let version = version.map(|(client, server)| format!("Kubernetes {server}, kubectl {client}"));
+        vec![
+            ("cluster", version),
+            ("namespace", self.check_namespace().await.map(|()| self.title())),
+            ("rights", lacking.map(|()| "all that deployments need".to_owned())),
+        ]
+    }
+
+    fn check_lacking(&self, lacking: &[String]) -> Result<(), Error> {
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        let lacking = listed(lacking.iter().map(String::as_str));
+        let message = format!("you may not {lacking} in {}", self.title());
+        Err(Error::denied(message, "ask the operator of the cluster for a Role with these rights"))
     }
 
     /// The versions of kubectl and of the cluster.
@@ -87,18 +101,14 @@ impl Cluster {
     }
 
     /// The rights that the user lacks, such as `create deployments.apps`.
-    pub(super) async fn lacking(&self, objects: &[Value]) -> Result<Vec<String>, Error> {
+    pub(super) async fn lacking(&self) -> Result<Vec<String>, Error> {
         let mut needed: Vec<(&[&str], String, String)> = RIGHTS
             .iter()
             .map(|(verbs, group, name)| (*verbs, (*group).to_owned(), (*name).to_owned()))
             .collect();
-        for object in objects {
-            let group =
-                text(object, "/apiVersion").rsplit_once('/').map_or("", |(group, _)| group).to_owned();
-            let resource = plural(text(object, "/kind"));
-            if needed.iter().all(|(_, _, known)| *known != resource) {
-                needed.push((VERBS, group, resource));
-            }
+        for kind in KINDS.split(',') {
+            let (resource, group) = kind.split_once('.').unwrap_or((kind, ""));
+            needed.push((VERBS, group.to_owned(), resource.to_owned()));
         }
         let reviews = needed.iter().flat_map(|(verbs, group, resource)| {
             verbs.iter().map(move |verb| {
@@ -179,14 +189,4 @@ fn pod(workload: &Value) -> Option<Value> {
     metadata["generateName"] = format!("{}-", text(workload, "/metadata/name")).into();
     metadata["namespace"] = workload["metadata"]["namespace"].clone();
     Some(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }))
-}
-
-/// `networkpolicies` of `NetworkPolicy`
-fn plural(kind: &str) -> String {
-    let kind = kind.to_ascii_lowercase();
-    match kind.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None if kind.ends_with('s') => format!("{kind}es"),
-        None => format!("{kind}s"),
-    }
 }

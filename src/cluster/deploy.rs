@@ -9,7 +9,8 @@ use super::revision::object_name;
 use super::rollout::{Outcome, has_failed, is_failing};
 use super::secrets::Secrets;
 use super::{
-    COMPONENT, Cluster, Deployment, Error, INSTANCE, MANAGED_BY, MANAGER, Revision, label, list, text, title,
+    COMPONENT, Cluster, Deployment, Error, INSTANCE, KINDS, MANAGED_BY, MANAGER, Revision, label, list, text,
+    title,
 };
 use crate::api::time;
 use crate::api::wire::RevisionStatus;
@@ -22,10 +23,6 @@ const UNBUILT: &str = "agentcli.invalid/unbuilt";
 
 /// Parts of a deployment, in the order in which they are applied and waited for; the last one is everything else.
 const PHASES: [&[&str]; 2] = [&["config", "postgres", "redis"], &["migrations"]];
-
-/// The kinds of objects that are removed when a revision no longer has them. Volumes stay.
-const PRUNED: &str = "configmaps,services,deployments.apps,statefulsets.apps,jobs.batch,\
-                      horizontalpodautoscalers.autoscaling";
 
 /// Makes a revision and waits until it serves. Returns its number; none for a dry run.
 ///
@@ -287,7 +284,7 @@ impl Cluster {
     async fn prune(&self, name: &str, objects: &[Value]) -> Result<(), Error> {
         let selector = format!("{INSTANCE}={name},{MANAGED_BY}={MANAGER},{COMPONENT}!=revision");
         let found =
-            self.kubectl.objects(&["get", PRUNED, "-l", &selector, "--show-managed-fields"], "").await?;
+            self.kubectl.objects(&["get", KINDS, "-l", &selector, "--show-managed-fields"], "").await?;
         let is_gone =
             |it: &&Value| is_applied(it) && !objects.iter().any(|object| title(object) == title(it));
         let gone =
@@ -311,7 +308,7 @@ impl Cluster {
     /// The user may not.
     pub async fn delete(&self, name: &str, volumes: bool) -> Result<(), Error> {
         let selector = format!("{INSTANCE}={name},{MANAGED_BY}={MANAGER}");
-        let kinds = format!("{PRUNED},secrets,leases.coordination.k8s.io");
+        let kinds = format!("{KINDS},secrets,leases.coordination.k8s.io");
         let arguments = ["delete", &kinds, "-l", &selector, "--ignore-not-found"];
         self.kubectl.run(&arguments, "").await?;
         if volumes {

@@ -48,6 +48,9 @@ pub struct Record {
     pub references: Vec<SecretReference>,
     /// The variables of the server.
     pub variables: Vec<String>,
+    /// Host that an Ingress serves.
+    #[serde(default)]
+    pub host: Option<String>,
     /// Time that a stopping server gives its runs, if the variables set it.
     pub drain: Option<String>,
 }
@@ -83,6 +86,7 @@ impl Record {
             references: self.references.clone(),
             variables,
             writes_secrets: false,
+            host: self.host.clone(),
             revision: Some(revision),
         };
         kubernetes::manifests(&request).map_err(|refused| Error::refused(refused.message, refused.hint))
@@ -206,7 +210,12 @@ impl Deployment {
             name: self.name.clone(),
             source: Source::ExternalContainer,
             source_config: wire::SourceConfig {
-                custom_url: Some(cluster.url(&self.name)),
+                custom_url: Some(
+                    record
+                        .host
+                        .as_ref()
+                        .map_or_else(|| cluster.url(&self.name), |host| format!("http://{host}")),
+                ),
                 resource_spec: Some(record.resources.clone()).filter(|spec| *spec != ResourceSpec::default()),
                 listener_config: Some(wire::ListenerConfig {
                     cluster_namespace: Some(cluster.namespace.clone()),

@@ -69,6 +69,8 @@ pub enum Group {
     Containers,
     /// The deployment service.
     Deployment,
+    /// The cluster.
+    Cluster,
     /// Everything else.
     Machine,
 }
@@ -81,6 +83,7 @@ impl Group {
             Self::Local => "Server on this machine (dev)",
             Self::Containers => "Containers (build, up, deploy)",
             Self::Deployment => "Deployment service (deploy)",
+            Self::Cluster => "Kubernetes cluster (deploy --to kubernetes)",
             Self::Machine => "This machine",
         }
     }

@@ -26,6 +26,10 @@ pub(super) struct Values<'a> {
     /// The user's annotations.
     annotations: Map<String, Value>,
     pod_annotations: Map<String, Value>,
+    /// Whether the image has a user that is not root.
+    is_own_user: bool,
+    /// The host of the Ingress, if there is one.
+    host: Option<&'a str>,
     /// The revision of the pods.
     revision: Option<u32>,
     /// The settings that are no secrets.
@@ -101,6 +105,8 @@ impl<'a> Values<'a> {
             own_labels: metadata::labels(request)?,
             annotations,
             pod_annotations,
+            is_own_user: request.server.installation.is_some(),
+            host: request.host.as_deref(),
             revision: request.revision,
             settings,
             secrets,

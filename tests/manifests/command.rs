@@ -165,7 +165,7 @@ fn a_server_with_its_state_in_a_directory_runs_alone_on_a_volume() {
     assert_eq!(spec["replicas"], 1);
     assert_eq!(spec["volumeClaimTemplates"][0]["metadata"]["name"], "agent-state");
     let pod = &spec["template"]["spec"];
-    assert_eq!(pod["securityContext"], json!({ "fsGroup": 10001 }));
+    assert_eq!(pod["securityContext"]["fsGroup"], 10001);
     assert_eq!(
         pod["containers"][0]["volumeMounts"],
         json!([{ "name": "agent-state", "mountPath": "/data" }])

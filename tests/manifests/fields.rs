@@ -207,6 +207,7 @@ fn request(namespace: &str, resources: ResourceSpec) -> Request<'static> {
         references: Vec::new(),
         variables: IndexMap::new(),
         writes_secrets: true,
+        host: None,
         revision: None,
     }
 }

@@ -85,6 +85,7 @@ fn manifests(details: RevisionDetails, secrets: Vec<Secret>, given: Given) -> Re
         references: deployment.secret_references.unwrap_or_default(),
         variables: secrets.into_iter().map(shown).collect(),
         writes_secrets: false,
+        host: None,
         revision: None,
     };
     let refused = |Refused { message, hint }| {

@@ -24,6 +24,7 @@ mod which;
 
 pub(in crate::cli) use cluster::check_options;
 use cluster::{ClusterOptions, InCluster};
+pub(super) use cluster::{KUBERNETES, kubectl_variables};
 
 use crate::cli::env::Env;
 use crate::error::Error;

@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
 use super::check_system;
+use super::deploy::{KUBERNETES, kubectl_variables};
 use super::dev::{UNUSED, surroundings};
 use crate::cli::account::{AccountOptions, Target};
 use crate::cli::check::{self, ConfigOption};
@@ -15,11 +16,12 @@ use crate::cli::environment::{CERTIFICATES, PROGRAM_CERTIFICATES, PROXIES};
 use crate::cli::report::checks;
 use crate::cli::settings::Settings;
 use crate::cli::setup::{ProjectName, real_directory};
+use crate::cluster::{self, Cluster};
 use crate::compiler::back::plan::Plan;
 use crate::compiler::server::{local, setup as contract};
 use crate::compiler::{Compiled, Options};
 use crate::dev::{Port, Selection};
-use crate::doctor::{self, Check, Problem, Request, Service, Status, Task};
+use crate::doctor::{self, Check, Group, Problem, Request, Service, Status, Task};
 use crate::error::Error;
 use crate::project::{self, Project};
 
@@ -51,6 +53,18 @@ pub(crate) struct Doctor {
     #[command(flatten)]
     account: AccountOptions,
 
+    /// Check a cluster instead: kubernetes, as in `deploy`
+    #[arg(long, value_name = "TARGET", value_parser = PossibleValuesParser::new([KUBERNETES]), hide_possible_values = true, conflicts_with_all = ["commands", "port", "python"])]
+    to: Option<String>,
+
+    /// Context of kubectl [default: the current one]
+    #[arg(long, value_name = "CONTEXT", requires = "to")]
+    context: Option<String>,
+
+    /// Namespace in the cluster [default: that of the context]
+    #[arg(long, value_name = "NAMESPACE", requires = "to")]
+    namespace: Option<String>,
+
     /// Print the result as JSON (`agentcli schema doctor`)
     #[arg(long)]
     json: bool,
@@ -65,6 +79,9 @@ struct Configuration {
 
 impl Doctor {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        if self.to.is_some() {
+            return self.examine_cluster(env);
+        }
         self.commands.iter().try_for_each(|name| check_system(name))?;
         let configuration = self.configuration(env);
         if configuration.is_none() {
@@ -88,6 +105,44 @@ impl Doctor {
             as_json(path.as_deref(), &required, &found, missing.is_empty())
         } else {
             checks::render(&found, &required, &env.out, env.width)
+        };
+        env.out.write(&text)?;
+        if missing.is_empty() { Ok(()) } else { Err(Error::Unready { missing }) }
+    }
+
+    /// Checks a cluster, and changes nothing there.
+    fn examine_cluster(&self, env: &mut Env) -> Result<(), Error> {
+        let target = cluster::Target { context: self.context.clone(), namespace: self.namespace.clone() };
+        let (runtime, stop) = (env.runtime()?, env.stop.clone());
+        let variables = kubectl_variables(env);
+        let finding = Cluster::find(&target, &env.directory, &variables, stop.clone());
+        let examined = match runtime.block_on(finding) {
+            Ok(cluster) => runtime.block_on(stop.unless_asked(cluster.examine()))?,
+            Err(cluster::Error::Interrupted) => return Err(Error::Interrupted),
+            Err(error) => vec![("cluster", Err(error))],
+        };
+        let check = |(id, result): (&'static str, Result<String, cluster::Error>)| {
+            let (status, found, help) = match result {
+                Ok(found) => (Status::Fine, found, None),
+                Err(error) => (Status::Missing, error.to_string(), error.hint()),
+            };
+            Check {
+                id,
+                name: id.to_owned(),
+                group: Group::Cluster,
+                needed_by: &[Task::Deploy],
+                status,
+                found,
+                help,
+            }
+        };
+        let found: Vec<Check> = examined.into_iter().map(check).collect();
+        let missing: Vec<String> =
+            found.iter().filter(|it| it.status == Status::Missing).map(|it| it.name.clone()).collect();
+        let text = if self.json {
+            as_json(None, &[Task::Deploy], &found, missing.is_empty())
+        } else {
+            checks::render(&found, &[Task::Deploy], &env.out, env.width)
         };
         env.out.write(&text)?;
         if missing.is_empty() { Ok(()) } else { Err(Error::Unready { missing }) }

@@ -13,7 +13,7 @@ use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{note, visible_line, warn};
 use crate::cli::env::Env;
 use crate::cli::image_name;
-use crate::cli::resources::{reference, resources};
+use crate::cli::resources::{host, reference, resources};
 use crate::cli::service::Service;
 use crate::cli::settings::{Settings, deployment_name};
 use crate::cli::variables;
@@ -67,6 +67,10 @@ pub(crate) struct Manifests {
     /// Take a variable from a secret of the cluster; POSTGRES_URI and REDIS_URI replace the databases (repeatable)
     #[arg(long, value_name = "NAME=SECRET/KEY")]
     secret_reference: Vec<String>,
+
+    /// Host that an Ingress serves, through the default class of the cluster
+    #[arg(long, value_name = "HOST", value_parser = host)]
+    host: Option<String>,
 
     /// Write Secrets with the values of `env` and of container variables
     #[arg(long)]
@@ -156,6 +160,7 @@ impl Manifests {
             references,
             variables,
             writes_secrets: self.with_secrets,
+            host: self.host.clone(),
             revision: None,
         })
     }

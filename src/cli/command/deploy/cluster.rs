@@ -15,7 +15,7 @@ use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::image_name;
 use crate::cli::printer::Printer;
-use crate::cli::resources::{reference, resources};
+use crate::cli::resources::{host, reference, resources};
 use crate::cli::runtime::Runtime;
 use crate::cluster::{self, Change, Cluster, Deployment, Record, Target};
 use crate::error::Error;
@@ -52,7 +52,7 @@ const SERVICE_ONLY: &[&str] = &[
 ];
 
 /// The target that is a cluster.
-pub(super) const KUBERNETES: &str = "kubernetes";
+pub(in crate::cli::command) const KUBERNETES: &str = "kubernetes";
 
 /// Time for an update, a rollback or a restart that has no option for it.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -91,6 +91,10 @@ pub(super) struct RevisionOptions {
     #[arg(long, value_name = "IMAGE", value_parser = image_name::parse)]
     executor_image: Option<String>,
 
+    /// Host that an Ingress serves, through the default class of the cluster; kept by later revisions
+    #[arg(long, value_name = "HOST", value_parser = host)]
+    host: Option<String>,
+
     /// Go back to the revision before if the new one does not start
     #[arg(long)]
     atomic: bool,
@@ -121,6 +125,7 @@ impl RevisionOptions {
             image,
             executor_image: self.executor_image.clone().or(before.executor_image),
             images: planned.plan.images.clone(),
+            host: self.host.clone().or(before.host),
             server: server.product.name.to_owned(),
             is_javascript: server.release.is_some(),
             configuration: planned.plan.config.sha256.clone(),
@@ -156,8 +161,7 @@ impl ClusterOptions {
         }
         let runtime = env.runtime()?;
         let target = Target { context: self.context.clone(), namespace: self.namespace.clone() };
-        let set = |name: &str| Some((name.to_owned(), env.variable(name)?));
-        let variables: Vec<_> = VARIABLES.into_iter().filter_map(set).collect();
+        let variables = kubectl_variables(env);
         let finding = Cluster::find(&target, &env.directory, &variables, env.stop.clone());
         let cluster = runtime.block_on(finding)?;
         Ok(Some(InCluster { env, runtime, cluster }))
@@ -217,6 +221,11 @@ pub(super) fn refused(refused: Refused) -> Error {
     Error::usage(visible_line(&refused.message), visible_line(&refused.hint))
 }
 
+/// The variables that kubectl gets from the environment of this program.
+pub(in crate::cli::command) fn kubectl_variables(env: &Env) -> Vec<(String, String)> {
+    VARIABLES.into_iter().filter_map(|name| Some((name.to_owned(), env.variable(name)?))).collect()
+}
+
 /// Refuses options of the service for a cluster, and the other way round.
 ///
 /// # Errors
@@ -259,7 +268,7 @@ pub(in crate::cli) fn check_options(matches: &ArgMatches) -> Result<(), Error> {
 }
 
 /// The options that only a cluster has.
-const CLUSTER_ONLY: &[&str] = &["atomic", "context", "executor_image", "namespace", "volumes"];
+const CLUSTER_ONLY: &[&str] = &["atomic", "context", "executor_image", "host", "namespace", "volumes"];
 
 /// Those that `deploy` itself has for a cluster only.
 const REVISION_ONLY: &[&str] = &["resource", "secret_reference"];
