@@ -1,8 +1,8 @@
 //! `agentcli deploy --to kubernetes` in a real cluster of one node (`tests/cluster/up`), with the images that the tests of the
 //! engines use. Unlike in other clusters, a NetworkPolicy is not enforced, and images are loaded into the node.
 
-mod refusals;
 mod revisions;
+mod stand_in;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -53,12 +53,9 @@ impl Stage {
 
     /// `deploy OPTIONS`, to the namespace.
     fn deploy(&self, options: &str) -> Output {
-        self.deploy_as(&self.env(), options)
-    }
-
-    fn deploy_as(&self, env: &TestEnv, options: &str) -> Output {
         let namespace = &self.namespace;
-        env.run(&format!("deploy --to kubernetes --namespace {namespace} --name {NAME} --yes {options}"))
+        self.env()
+            .run(&format!("deploy --to kubernetes --namespace {namespace} --name {NAME} --yes {options}"))
     }
 
     fn command(&self) -> Command {

@@ -39,8 +39,6 @@ mod image;
 mod in_cluster;
 mod init;
 mod invoke;
-#[cfg(feature = "system-tests")]
-mod kubernetes;
 mod lock;
 #[cfg(feature = "system-tests")]
 mod locks;

@@ -67,7 +67,7 @@ const FILES: &[(&str, &str)] = &[
         "package.json",
         r#"{"name": "x", "dependencies": {"@langchain/langgraph": "^1"}, "scripts": {"build": "tsc"}, "workspaces": []}"#,
     ),
-    ("pnpm-lock.yaml", "packages:\n  '@langchain/langgraph@1.2.3':\n    resolution: {integrity: x}\n"),
+    ("pnpm-lock.yaml", "packages:\n  '@langchain/langgraph@1.4.12':\n    resolution: {integrity: x}\n"),
     ("pnpm-workspace.yaml", "packages:\n  - 'libs/*'\n  - '!libs/old'\noverrides: { a: 'file:./a' }\n"),
     (
         "requirements.txt",

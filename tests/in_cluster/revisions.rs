@@ -1,14 +1,13 @@
-//! From nothing to the first answer, an edit, a revision that does not start, and what is left when agentcli is killed.
+//! The real server: from nothing to the first answer, an edit under load, and a revision that does not start.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::{NAME, Stage, images, variables};
-use crate::harness::{program, until};
+use super::{NAME, Stage, images};
+use crate::harness::until;
 
 /// Time between two requests while a revision replaces another: 50 requests per second.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -88,25 +87,4 @@ fn an_edit_replaces_what_serves_and_a_broken_one_does_not() {
     let server = stage.get(&["deployment", NAME]);
     assert_eq!(server["spec"]["template"]["spec"]["containers"][0]["image"], **second);
     assert_eq!(stage.greeting(), "Welcome, Ada!");
-}
-
-#[test]
-fn a_killed_deploy_goes_on_in_the_next_run() {
-    let [image, _] = images();
-    let stage = Stage::new();
-    // A step further each time, from before the first call to the rollout.
-    for seconds in [0.3, 1.0, 2.0, 5.0] {
-        let mut command = Command::new(program());
-        command.args(["deploy", "--to", "kubernetes", "--yes", "--name", NAME, "--image", image]);
-        command.args(["--namespace", &stage.namespace]).current_dir(stage.directory.path()).envs(variables());
-        let mut child = command.spawn().unwrap();
-        thread::sleep(Duration::from_secs_f64(seconds));
-        child.kill().ok();
-        child.wait().unwrap();
-    }
-    let deployed = stage.deploy(&format!("--image {image}"));
-    assert_eq!(deployed.code, 0, "{}", deployed.err);
-    assert_eq!(stage.greeting(), "Hello, Ada!");
-    let revisions = stage.get(&["configmaps", "--selector", "app.kubernetes.io/component=revision"]);
-    assert_eq!(revisions["items"].as_array().unwrap().len(), 1, "{revisions}");
 }

@@ -1,5 +1,5 @@
-//! `deploy --to kubernetes` on a real cluster, which `tests/cluster/up` starts: AGENTCLI_TEST_KUBECONFIG is its kubeconfig.
-//! The servers are stand-ins of busybox (see `tests/kubernetes/image`), so that only the cluster is on trial.
+//! All commands of `deploy`, with stand-ins of the server that are made of busybox (see `tests/in_cluster/image`), so that only
+//! the cluster is on trial.
 
 #![allow(clippy::print_stderr, reason = "times are part of the result")]
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{TestEnv, program, until};
+use crate::harness::{TestEnv, outside, program, until};
 
 /// A server that ends at SIGTERM.
 const SERVES: &str = "trap 'exit 0' TERM; httpd -f -p 8000 -h /srv & wait";
@@ -37,12 +37,8 @@ struct Place {
 }
 
 impl Place {
-    /// None without a cluster, which the output of the test says.
-    fn new(test: &str) -> Option<Self> {
-        let Some(config) = std::env::var_os("AGENTCLI_TEST_KUBECONFIG").map(PathBuf::from) else {
-            eprintln!("not run: AGENTCLI_TEST_KUBECONFIG is not set");
-            return None;
-        };
+    fn new(test: &str) -> Self {
+        let config = outside("AGENTCLI_TEST_CLUSTER");
         let agent = format!(
             r#"{{ "dependencies": ["."], "graphs": {{ "agent": "./agent.py:graph" }}, "env": {{ "KEY": "{SECRET}" }} }}"#
         );
@@ -56,13 +52,13 @@ impl Place {
         let databases =
             ["create", "secret", "generic", "db", "--from-literal=pg=x", "--from-literal=redis=x"];
         place.kubectl(&databases);
-        Some(place)
+        place
     }
 
     fn image(&self, name: &str, script: &str) -> String {
         let name = format!("agentcli.test/{name}");
         let socket = self.config.with_file_name("data").join("containerd.sock");
-        let script_file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kubernetes/image");
+        let script_file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/in_cluster/image");
         let done = Command::new(script_file).arg(socket).args([&name, script]).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         name
@@ -150,7 +146,7 @@ fn ask(address: &str) -> Result<String, String> {
 
 #[test]
 fn a_deployment_lives_from_its_first_answer_to_its_end() {
-    let Some(place) = Place::new("life") else { return };
+    let place = Place::new("life");
     let [one, two, three] =
         ["life-1", "life-2", "life-3"].map(|name| place.image(&format!("{name}:1"), SERVES));
     let broken = place.image("life-broken:1", CRASHES);
@@ -234,7 +230,7 @@ fn a_deployment_lives_from_its_first_answer_to_its_end() {
 
 #[test]
 fn a_killed_deploy_is_continued_by_the_next() {
-    let Some(place) = Place::new("kill") else { return };
+    let place = Place::new("kill");
     let image = place.image("kill-1:1", SERVES);
     let words = Place::deploy(&image);
     let ours = ["-l", "app.kubernetes.io/managed-by=agentcli"];
@@ -253,7 +249,7 @@ fn a_killed_deploy_is_continued_by_the_next() {
 
 #[test]
 fn a_second_deploy_is_refused_while_one_runs() {
-    let Some(place) = Place::new("second") else { return };
+    let place = Place::new("second");
     let [one, slow] = [place.image("second-1:1", SERVES), place.image("second-slow:1", "sleep 3600")];
     place.succeeds(&Place::deploy(&one));
     let mut first = place.command(&Place::deploy(&slow)).stderr(Stdio::null()).spawn().unwrap();
@@ -269,7 +265,7 @@ fn a_second_deploy_is_refused_while_one_runs() {
 
 #[test]
 fn a_namespace_that_ends_is_refused() {
-    let Some(place) = Place::new("ends") else { return };
+    let place = Place::new("ends");
     place.kubectl(&["create", "configmap", "kept"]);
     place.kubectl(&[
         "patch",
@@ -285,7 +281,7 @@ fn a_namespace_that_ends_is_refused() {
 
 #[test]
 fn what_the_cluster_would_refuse_is_refused_first() {
-    let Some(place) = Place::new("refused") else { return };
+    let place = Place::new("refused");
     let image = place.image("refused-1:1", SERVES);
     let words = Place::deploy(&image);
     place.fails(&format!("{words} --context nowhere"), 2, "kubectl has no context `nowhere`");
