@@ -54,7 +54,10 @@ fn files_of_skeletons() {
     let everything = format!("{HATCH}{PROJECT}[tool.hatch.build.targets.wheel]\nbypass-selection = true\n");
     let mut layouts: Vec<Layout<'_>> = Vec::new();
     for backend in [FLIT, HATCH, PDM, POETRY, SETUPTOOLS, UV] {
-        layouts.push((licences(backend), &["LICENSE", "NOTICE", "docs/a.md"], &["LICENSE", "docs/a.md"]));
+        // The code lies beside the manifest, where it is not looked for by itself.
+        let settings = if backend == UV { "[tool.uv.build-backend]\nmodule-root = ''\n" } else { "" };
+        let manifest = licences(backend) + settings;
+        layouts.push((manifest, &["LICENSE", "NOTICE", "docs/a.md"], &["LICENSE", "docs/a.md"]));
     }
     layouts.extend([
         (poetry("readme = ['README.md', 'NEWS.md']\n"), &["README.md", "NEWS.md"][..], &["NEWS.md", "README.md"][..]),
