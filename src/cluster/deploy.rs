@@ -301,7 +301,7 @@ impl Cluster {
         self.kubectl.run(&arguments, "").await.map(drop)
     }
 
-    /// Removes the objects of a deployment, and with `volumes` its volumes. Returns whether there were any.
+    /// Removes the objects of a deployment, and with `volumes` its volumes.
     ///
     /// # Errors
     ///

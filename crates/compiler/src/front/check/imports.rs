@@ -157,8 +157,14 @@ fn undeclared(
         (None, Some(distribution)) => format!("add `{distribution}` to the requirements of the project"),
         (None, None) => "add its package to the requirements of the project".to_owned(),
     };
-    let related = Related::new(path, module.text(), import.span.clone(), "imported here".to_owned());
-    Diagnostic::new(&UNDECLARED_IMPORT, place, message).help(help).related(related)
+    Diagnostic::new(&UNDECLARED_IMPORT, place, message)
+        .help(help)
+        .related(imported_here(path, module, import))
+}
+
+/// The place of an import in the file at `path`.
+fn imported_here(path: &str, module: &Module, import: &Import) -> Related {
+    Related::new(path, module.text(), import.span.clone(), "imported here")
 }
 
 /// The requirements file beside the manifest of a project, which has the distribution and is not read.

@@ -1,6 +1,7 @@
 //! Imports that only the project above the configuration provides.
 
-use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Related};
+use super::imported_here;
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer};
 use crate::front::check::{Context, entry, packages, written};
 use crate::manifests::above::{self, Above};
 use crate::manifests::dependency::{Dependency, classify};
@@ -41,7 +42,7 @@ impl Unlisted {
         let message = format!("`{}` imports `{name}`, which comes with `{manifest}` only", written(path));
         let list = Place::Value(Pointer::parse("/dependencies"));
         Diagnostic::new(&packages::UNINSTALLED_REQUIREMENTS, self.entry.clone(), message)
-            .related(Related::new(path, module.text(), import.span.clone(), "imported here"))
+            .related(imported_here(path, module, import))
             .help(self.project.help())
             .fix(Fix::likely(list, Edit::item(&self.project.directory)))
     }

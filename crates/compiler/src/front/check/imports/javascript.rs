@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use super::reached::{self, Reached};
-use super::{UNDECLARED_IMPORT, own, within};
-use crate::diagnostic::{Diagnostic, Related};
+use super::{UNDECLARED_IMPORT, imported_here, own, within};
+use crate::diagnostic::Diagnostic;
 use crate::files::Files;
 use crate::front::check::{Context, references, written};
 use crate::front::config::Variant;
@@ -31,12 +31,12 @@ const GENERATED: &[&str] = &["generated", "dist", "build", "out", "gen", ".prism
 /// Files with other names for modules.
 const ALIASES: &[&str] = &["tsconfig.json", "jsconfig.json"];
 
-/// What a relative import leads to.
+/// The target of a relative import.
 enum Target {
-    /// A source file, or something else that is there.
+    /// A file of the project.
     Found(String),
-    /// Nothing in the project.
-    Missing,
+    /// A path at which the project has no file.
+    Missing(String),
     /// A place outside of what the image contains.
     Outside,
 }
@@ -76,7 +76,7 @@ fn loaded(context: &Context<'_>, path: &str, import: &Import) -> Vec<String> {
     }
 }
 
-/// What a relative import in the file at `path` leads to.
+/// The target of an import in the file at `path`, if it is relative.
 fn resolve(context: &Context<'_>, path: &str, import: &Import) -> Option<Target> {
     let module = import.module.split('?').next().filter(|module| module.starts_with('.'))?;
     let target = paths::normalize(&paths::join(paths::parent(path), module));
@@ -90,7 +90,7 @@ fn resolve(context: &Context<'_>, path: &str, import: &Import) -> Option<Target>
     Some(match candidates.find(|file| context.files.is_file(file)) {
         Some(file) => Target::Found(file),
         None if target.starts_with("..") => Target::Outside,
-        None => Target::Missing,
+        None => Target::Missing(target.clone()),
     })
 }
 
@@ -111,20 +111,16 @@ fn check_file(
             format!("`{}`, which is outside of the project, so the image does not contain it", import.module),
             "move it into the project, or make it a package of a workspace with the project".to_owned(),
         ),
-        Target::Missing => check_missing(context, &reached.path, import)?,
+        Target::Missing(target) => check_missing(context, &target, import)?,
     };
     let message = format!("`{}` imports {message}", written(&reached.path));
-    Some(report(
-        Diagnostic::new(&own::IMPORT_NOT_FOUND, within(&reached.located), message).help(help),
-        reached,
-        import,
-    ))
+    let diagnostic = Diagnostic::new(&own::IMPORT_NOT_FOUND, within(&reached.located), message).help(help);
+    Some(diagnostic.related(imported_here(&reached.path, &reached.module, import)))
 }
 
 /// Why a file is missing, unless something of its name is there, or a tool may make it.
-fn check_missing(context: &Context<'_>, path: &str, import: &Import) -> Option<(String, String)> {
-    let target = paths::normalize(&paths::join(paths::parent(path), &import.module));
-    let (directory, name) = (paths::parent(&target), paths::file_name(&target));
+fn check_missing(context: &Context<'_>, target: &str, import: &Import) -> Option<(String, String)> {
+    let (directory, name) = (paths::parent(target), paths::file_name(target));
     let stem = name.split('.').next().unwrap_or_default();
     let entries = context.files.list(directory);
     let names: Vec<&str> =
@@ -191,11 +187,8 @@ fn check_package(
             format!("add `{name}` to `dependencies` of `{manifest}`"),
         )
     };
-    Some(report(
-        Diagnostic::new(&UNDECLARED_IMPORT, within(&reached.located), message).help(help),
-        reached,
-        import,
-    ))
+    let diagnostic = Diagnostic::new(&UNDECLARED_IMPORT, within(&reached.located), message).help(help);
+    Some(diagnostic.related(imported_here(&reached.path, &reached.module, import)))
 }
 
 /// The name of the package that an import takes something from.
@@ -208,12 +201,18 @@ fn package(module: &str) -> Option<&str> {
     Some(&module[..end])
 }
 
+/// The directories whose settings may concern the file at `path`: those around it, and those of the installation.
+fn around<'a>(installation: &'a Installation, path: &'a str) -> impl Iterator<Item = &'a str> {
+    let installed = [installation.home.as_str(), installation.root.as_str()];
+    super::ancestors(path).into_iter().chain(installed)
+}
+
 /// Whether a package.json around the file, or that of the workspace, has the package or is that of it.
 fn is_declared(context: &Context<'_>, installation: &Installation, path: &str, name: &str) -> bool {
     let types = format!("@types/{}", name.trim_start_matches('@').replace('/', "__"));
-    let around = super::ancestors(path).into_iter();
-    let around = around.chain([installation.home.as_str(), installation.root.as_str()]);
-    around.filter_map(|directory| package_json::find(directory, context.files)).any(|manifest| {
+    let mut manifests =
+        around(installation, path).filter_map(|directory| package_json::find(directory, context.files));
+    manifests.any(|manifest| {
         // Another check reports one that cannot be read.
         manifest.map_or(true, |manifest| {
             manifest.name() == Some(name) || manifest.names_package(name) || manifest.names_package(&types)
@@ -230,9 +229,8 @@ fn has_alias(
     is_package: bool,
 ) -> bool {
     let first = name.split('/').next().unwrap_or(name);
-    let around = super::ancestors(path).into_iter();
-    let around = around.chain([installation.home.as_str(), installation.root.as_str()]);
-    let files = around.flat_map(|directory| ALIASES.iter().map(move |file| paths::join(directory, file)));
+    let files = around(installation, path);
+    let files = files.flat_map(|directory| ALIASES.iter().map(move |file| paths::join(directory, file)));
     files.filter_map(|file| context.files.text(&file)).any(|text| {
         // One from a package has no paths of this project.
         let base = text
@@ -252,9 +250,4 @@ fn may_be_installed(context: &Context<'_>, installation: &Installation, name: &s
         return import_names::is_often_brought(name);
     }
     installation.locks.iter().any(|lock| context.files.text(lock).is_none_or(|text| text.contains(name)))
-}
-
-fn report(diagnostic: Diagnostic, reached: &Reached, import: &Import) -> Diagnostic {
-    let related = Related::new(&reached.path, reached.module.text(), import.span.clone(), "imported here");
-    diagnostic.related(related)
 }

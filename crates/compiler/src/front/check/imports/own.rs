@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::reached::Reached;
-use super::within;
-use crate::diagnostic::{Diagnostic, Related, Rule, rule};
+use super::{imported_here, within};
+use crate::diagnostic::{Diagnostic, Rule, rule};
 use crate::files::{FileKind, Files};
 use crate::front::check::{Context, modules, written};
 use crate::front::reference::{Located, Reference};
@@ -77,7 +77,7 @@ impl<'a> OwnModules<'a> {
             self.relative(context, path, import)?
         };
         let message = format!("`{}` imports {message}", written(path));
-        let related = Related::new(path, module.text(), import.span.clone(), "imported here");
+        let related = imported_here(path, module, import);
         Some(Diagnostic::new(&IMPORT_NOT_FOUND, within(located), message).help(help).related(related))
     }
 

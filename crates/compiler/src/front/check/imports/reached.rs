@@ -32,42 +32,47 @@ pub(super) fn follow(
     is_meant: fn(Language) -> bool,
     loaded: fn(&Context<'_>, &str, &Import) -> Vec<String>,
 ) -> Vec<Reached> {
-    let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
-    let mut add = |context: &mut Context<'_>,
-                   located: &Located,
-                   path: Option<String>,
-                   found: &mut Vec<Reached>,
-                   is_imported| {
-        let Some(path) = path.filter(|path| Language::of(path).is_some_and(is_meant)) else { return };
-        if seen.insert(path.clone())
-            && let Some(module) = context.module(&path)
-        {
-            found.push(Reached { located: located.clone(), path, module, is_imported });
-        }
-    };
+    let mut walk = Walk { is_meant, seen: BTreeSet::new(), found: Vec::new() };
     for located in context.references.clone().iter() {
         let path = match located.parse() {
             Ok(Reference::File { path, .. }) => Some(path),
             Ok(Reference::Module { module, .. }) => modules::resolve_only(context, &module),
             Err(_) => None,
         };
-        add(context, located, path, &mut found, false);
+        path.into_iter().for_each(|path| walk.add(context, located, path, false));
     }
     let mut next = 0;
-    while next < found.len() && found.len() < MAX_FILES {
-        let Reached { located, path, module, .. } = &found[next];
+    while next < walk.found.len() && walk.found.len() < MAX_FILES {
+        let Reached { located, path, module, .. } = &walk.found[next];
         let located = located.clone();
         let path = path.clone();
         let module = module.clone();
         for import in module.imports() {
             for file in loaded(context, &path, import) {
-                add(context, &located, Some(file), &mut found, true);
+                walk.add(context, &located, file, true);
             }
         }
         next += 1;
     }
-    found
+    walk.found
+}
+
+/// The files that were reached so far.
+struct Walk {
+    is_meant: fn(Language) -> bool,
+    seen: BTreeSet<String>,
+    found: Vec<Reached>,
+}
+
+impl Walk {
+    fn add(&mut self, context: &mut Context<'_>, located: &Located, path: String, is_imported: bool) {
+        if Language::of(&path).is_some_and(self.is_meant)
+            && self.seen.insert(path.clone())
+            && let Some(module) = context.module(&path)
+        {
+            self.found.push(Reached { located: located.clone(), path, module, is_imported });
+        }
+    }
 }
 
 /// The files of the project that an import in the file at `path` loads.

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::ancestors;
 use super::reached::Reached;
-use crate::diagnostic::{Diagnostic, Related, Rule, rule};
+use super::{ancestors, imported_here};
+use crate::diagnostic::{Diagnostic, Rule, rule};
 use crate::files::Files;
 use crate::front::check::{Context, modules, written};
 use crate::front::reference::Located;
@@ -126,7 +126,7 @@ impl<'a> SearchPath<'a> {
             None => format!("list `{}` in `dependencies`", written(directory)),
         };
         let place = super::within(located);
-        let related = Related::new(path, module.text(), import.span.clone(), "imported here");
+        let related = imported_here(path, module, import);
         Diagnostic::new(&MODULE_NOT_ON_PATH, place, message).help(help).related(related)
     }
 

@@ -1,5 +1,5 @@
-//! What a module imports when it is loaded: its `import` and `export … from` statements, without those that a compiler of
-//! TypeScript leaves out.
+//! The imports of a module at run time: its `import` and `export … from` statements, without those that a compiler of
+//! TypeScript removes.
 
 use oxc_syntax::module_record::{
     ExportEntry, ExportImportName, ImportEntry, ImportImportName, ModuleRecord, RequestedModule,
@@ -21,7 +21,7 @@ pub(super) fn read(language: Language, text: &str, record: &ModuleRecord<'_>) ->
     imports
 }
 
-/// The names that a statement takes from its module; none if the statement is left out. A compiler keeps an import of
+/// The names that a statement takes from its module; none if the statement is removed. A compiler keeps an import of
 /// TypeScript only if some name of it is used as a value.
 fn names(
     language: Language,
