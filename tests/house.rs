@@ -168,6 +168,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::gitignore", &["files", "manifests::dependency", "paths", "tree"]),
     ("manifests::image_name", &[]),
     ("manifests::import_names", &["manifests"]),
+    ("manifests::known_names", &["manifests"]),
     ("manifests::installation", &["files", "manifests", "paths", "tree"]),
     ("manifests::local_requirements", &["files", "manifests", "paths", "tree"]),
     ("manifests::marker", &[]),

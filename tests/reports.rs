@@ -97,7 +97,7 @@ fn json_has_the_documented_keys() {
     let run = TestEnv::inside(&fixtures("reports")).run("validate agent.json missing.json --format json");
     let report: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(run.err, "");
-    assert_eq!((&report["version"], &report["files"]), (&1.into(), &2.into()));
+    assert_eq!((&report["version"], &report["files"]), (&2.into(), &2.into()));
     let keys: Vec<&String> = report["diagnostics"][0].as_object().unwrap().keys().collect();
     assert_eq!(
         keys,
@@ -117,7 +117,7 @@ fn json_has_the_documented_keys() {
         ]
     );
     let empty = TestEnv::project().run("validate --format json").out;
-    assert_eq!(empty, "{\"version\":1,\"files\":1,\"diagnostics\":[]}\n");
+    assert_eq!(empty, "{\"version\":2,\"files\":1,\"diagnostics\":[]}\n");
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub mod reference;
 pub mod sarif;
 pub mod text;
 
-use crate::compiler::finding::Checked;
+use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Related};
@@ -53,21 +53,55 @@ pub fn render(format: Format, checked: &[Checked], layout: Layout, deny_warnings
     }
 }
 
-/// The path of a related file, relative to the same directory as the name of `source`.
-fn related_name(source: &Source, related: &Related) -> String {
-    paths::join(paths::parent(&source.name), &related.path)
+/// A part of a file, from its first position to the first one after it; positions are a line and a column, from 1.
+struct Location<'a> {
+    /// The path, relative to the same directory as the name of the configuration.
+    file: String,
+    start: (usize, usize),
+    end: (usize, usize),
+    /// What is there.
+    label: &'a str,
 }
 
-/// The message, the related place and the help, each on a line.
-fn sentences(source: &Source, diagnostic: &Diagnostic) -> String {
-    let related = diagnostic.related.as_ref().map(|related| {
-        let name = related_name(source, related);
-        let line = related.line;
-        let column = related.columns().0;
-        format!("\n{name}:{line}:{column}: {}", related.label)
-    });
+impl<'a> Location<'a> {
+    /// The places of a finding, that of the mistake first.
+    fn all(source: &Source, finding: &'a Finding) -> Vec<Self> {
+        let diagnostic = &finding.diagnostic;
+        let mut all = vec![Self::configured(source, finding)];
+        all.extend(diagnostic.related.iter().map(|place| Self::related(source, place)));
+        if diagnostic.is_elsewhere {
+            all.rotate_left(1);
+        }
+        all
+    }
+
+    fn configured(source: &Source, finding: &Finding) -> Self {
+        let (start, end) = source.positions(&finding.span);
+        Self {
+            file: source.name.clone(),
+            start: (start.line, start.column),
+            end: (end.line, end.column),
+            label: "configured here",
+        }
+    }
+
+    fn related(source: &Source, place: &'a Related) -> Self {
+        let (column, end_column) = place.columns();
+        Self {
+            file: paths::join(paths::parent(&source.name), &place.path),
+            start: (place.line, column),
+            end: (place.line, end_column),
+            label: &place.label,
+        }
+    }
+}
+
+/// The message, the other places and the help, each on a line.
+fn sentences(diagnostic: &Diagnostic, others: &[Location<'_>]) -> String {
+    let line = |it: &Location<'_>| format!("\n{}:{}:{}: {}", it.file, it.start.0, it.start.1, it.label);
+    let others: String = others.iter().map(line).collect();
     let help = diagnostic.help.as_ref().map(|help| format!("\nhelp: {help}"));
-    format!("{}{}{}", diagnostic.message, related.unwrap_or_default(), help.unwrap_or_default())
+    format!("{}{others}{}", diagnostic.message, help.unwrap_or_default())
 }
 
 /// `json` with control and direction characters as escapes. They can only occur in its strings.

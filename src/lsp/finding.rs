@@ -36,7 +36,8 @@ pub(super) fn shown(buffer: &Buffer, finding: &Diagnostic, encoding: Encoding) -
         Some(help) => format!("{}\nhelp: {help}", finding.message),
         None => finding.message.clone(),
     };
-    let related = finding.related.as_ref().and_then(|place| related(buffer, place, encoding));
+    let related: Vec<_> =
+        finding.related.iter().filter_map(|place| related(buffer, place, encoding)).collect();
     let is_unnecessary = UNNECESSARY.contains(&finding.rule.code);
     lsp_types::Diagnostic {
         range: buffer.text.range(&buffer.analysis().document.span(&finding.place)),
@@ -48,7 +49,7 @@ pub(super) fn shown(buffer: &Buffer, finding: &Diagnostic, encoding: Encoding) -
         code: Some(NumberOrString::String(finding.rule.code.to_owned())),
         source: Some("agentcli".to_owned()),
         message,
-        related_information: related.map(|place| vec![place]),
+        related_information: Some(related).filter(|all| !all.is_empty()),
         tags: is_unnecessary.then(|| vec![DiagnosticTag::UNNECESSARY]),
         ..lsp_types::Diagnostic::default()
     }

@@ -204,7 +204,7 @@ fn local_requirements_that_are_missing_are_errors() {
         let label = found
             .iter()
             .find(|it| it.rule.code == "unusable-local-requirement")
-            .and_then(|it| it.related.as_ref());
+            .and_then(|it| it.related.first());
         assert_eq!(label.map(|it| it.label.as_str()), Some(reason), "{found:?}");
     }
 }

@@ -306,8 +306,10 @@ pub struct Diagnostic {
     pub message: String,
     /// The part of the configuration that is wrong.
     pub place: Place,
-    /// A place in another file where the mistake is or comes from.
-    pub related: Option<Related>,
+    /// Places in other files where the mistake is or comes from.
+    pub related: Vec<Related>,
+    /// Whether the mistake is at the first of them, and `place` only leads there.
+    pub is_elsewhere: bool,
     /// How to fix it, as an imperative.
     pub help: Option<String>,
     /// The same as a change of the configuration, where it is one.
@@ -323,7 +325,8 @@ impl Diagnostic {
             is_dispensable: false,
             message: message.into(),
             place,
-            related: None,
+            related: Vec::new(),
+            is_elsewhere: false,
             help: None,
             fix: None,
         }
@@ -364,11 +367,31 @@ impl Diagnostic {
         self.fix(fix)
     }
 
-    /// Adds a second place, in another file.
+    /// Adds a place in another file.
     #[must_use]
     pub fn related(mut self, place: Related) -> Self {
-        self.related = Some(place);
+        self.related.push(place);
         self
+    }
+
+    /// Adds the place in another file where the mistake is.
+    #[must_use]
+    pub fn mistake(mut self, place: Related) -> Self {
+        self.is_elsewhere = true;
+        self.related(place)
+    }
+
+    /// Whether `other` is the same mistake in another place.
+    pub fn is_repeated_by(&self, other: &Self) -> bool {
+        let is_same = self.rule.code == other.rule.code && self.place == other.place;
+        is_same && self.is_elsewhere && other.is_elsewhere
+    }
+
+    /// Adds the places of such a finding, with what it says.
+    pub fn absorb(&mut self, other: Self) {
+        let help = other.help.filter(|help| self.help.as_ref() != Some(help));
+        let label = help.map_or(other.message.clone(), |help| format!("{}; {help}", other.message));
+        self.related.extend(other.related.into_iter().map(|place| Related { label: label.clone(), ..place }));
     }
 
     /// The fix, if it is safe.

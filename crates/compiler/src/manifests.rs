@@ -10,6 +10,7 @@ pub mod gitignore;
 pub mod image_name;
 pub mod import_names;
 pub mod installation;
+pub mod known_names;
 pub mod local_requirements;
 pub mod marker;
 mod npm_credentials;

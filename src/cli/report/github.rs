@@ -1,6 +1,6 @@
 //! Workflow commands, which GitHub shows as annotations.
 
-use super::sentences;
+use super::{Location, sentences};
 use crate::cli::console::{visible, visible_line};
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
@@ -14,13 +14,17 @@ pub fn render(checked: &[Checked]) -> String {
 }
 
 fn command(source: &Source, finding: &Finding) -> String {
-    let (start, end) = source.positions(&finding.span);
     let diagnostic = &finding.diagnostic;
+    let places = Location::all(source, finding);
+    let [Location { file, start: (line, column), end: (end_line, end_column), .. }, others @ ..] = &*places
+    else {
+        return String::new();
+    };
     // GitHub ignores columns if the finding spans several lines.
-    let place = if start.line == end.line {
-        format!("line={},col={},endLine={},endColumn={}", start.line, start.column, end.line, end.column)
+    let place = if line == end_line {
+        format!("line={line},col={column},endLine={end_line},endColumn={end_column}")
     } else {
-        format!("line={},endLine={}", start.line, end.line)
+        format!("line={line},endLine={end_line}")
     };
     let command = match diagnostic.severity {
         Severity::Note => "notice",
@@ -28,9 +32,9 @@ fn command(source: &Source, finding: &Finding) -> String {
     };
     format!(
         "::{command} file={},{place},title={}::{}\n",
-        property(&visible_line(&source.name)),
+        property(&visible_line(file)),
         property(diagnostic.rule.code),
-        data(&visible(&sentences(source, diagnostic)))
+        data(&visible(&sentences(diagnostic, others)))
     )
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::harmless;
+use super::{Location, harmless};
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
 use crate::diagnostic::Severity;
@@ -20,7 +20,8 @@ pub fn render(checked: &[Checked]) -> String {
 
 fn entry(source: &Source, finding: &Finding, seen: &mut BTreeMap<String, usize>) -> Value {
     let diagnostic = &finding.diagnostic;
-    let path = source.name.trim_start_matches("./");
+    let Location { file, start: (line, _), .. } = &Location::all(source, finding)[0];
+    let path = file.trim_start_matches("./");
     let help = diagnostic.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
     // Without the line, so that an edit above a finding does not make it a new one.
     let place = diagnostic.place.pointer();
@@ -37,6 +38,6 @@ fn entry(source: &Source, finding: &Finding, seen: &mut BTreeMap<String, usize>)
             Severity::Warning => "minor",
             Severity::Note => "info",
         },
-        "location": { "path": path, "lines": { "begin": source.position(finding.span.start).line } },
+        "location": { "path": path, "lines": { "begin": line } },
     })
 }

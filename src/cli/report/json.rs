@@ -1,39 +1,40 @@
-//! One JSON object: `{"version": 1, "files": N, "diagnostics": […]}`.
+//! One JSON object: `{"version": 2, "files": N, "diagnostics": […]}`.
 //!
-//! Lines and columns count from 1, columns in characters; the end is the first position after the finding. A related place
-//! in another file is always within one line. The edits of a fix are made at once; `validate --fix` makes safe ones.
+//! The file, line and column are those of the mistake. Related places are more of it, what it comes from, and the part of the
+//! configuration that leads to it. Lines and columns count from 1, columns in characters; the end is the first position after
+//! the part. The edits of a fix are changes of the configuration, made at once; `validate --fix` makes safe ones.
 
 use serde_json::{Value, json};
 
-use super::{harmless, related_name};
+use super::{Location, harmless};
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::document::TextEdit;
 use crate::compiler::front::source::Source;
-use crate::diagnostic::Related;
 
 /// All findings as one line of JSON.
 pub fn render(checked: &[Checked]) -> String {
     let entries =
         checked.iter().flat_map(|file| file.findings.iter().map(|finding| entry(&file.source, finding)));
     let diagnostics: Vec<Value> = entries.collect();
-    let report = json!({ "version": 1, "files": checked.len(), "diagnostics": diagnostics });
+    let report = json!({ "version": 2, "files": checked.len(), "diagnostics": diagnostics });
     harmless(&report.to_string()) + "\n"
 }
 
 fn entry(source: &Source, finding: &Finding) -> Value {
-    let (start, end) = source.positions(&finding.span);
+    let places = Location::all(source, finding);
+    let Location { file, start, end, .. } = &places[0];
     let diagnostic = &finding.diagnostic;
     json!({
         "code": diagnostic.rule.code,
         "severity": diagnostic.severity.word(),
         "message": diagnostic.message,
-        "file": source.name,
+        "file": file,
         "pointer": diagnostic.place.pointer().to_string(),
-        "line": start.line,
-        "column": start.column,
-        "end_line": end.line,
-        "end_column": end.column,
-        "related": diagnostic.related.as_ref().map(|place| related(source, place)),
+        "line": start.0,
+        "column": start.1,
+        "end_line": end.0,
+        "end_column": end.1,
+        "related": places[1..].iter().map(related).collect::<Vec<_>>(),
         "help": diagnostic.help,
         "fix": diagnostic.fix.as_ref().filter(|_| !finding.edits.is_empty()).map(|fix| json!({
             "safe": fix.is_safe,
@@ -53,14 +54,13 @@ fn text_edit(source: &Source, edit: &TextEdit) -> Value {
     })
 }
 
-fn related(source: &Source, place: &Related) -> Value {
-    let (column, end_column) = place.columns();
+fn related(place: &Location<'_>) -> Value {
     json!({
         "message": place.label,
-        "file": related_name(source, place),
-        "line": place.line,
-        "column": column,
-        "end_line": place.line,
-        "end_column": end_column,
+        "file": place.file,
+        "line": place.start.0,
+        "column": place.start.1,
+        "end_line": place.end.0,
+        "end_column": place.end.1,
     })
 }

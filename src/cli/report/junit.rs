@@ -1,6 +1,6 @@
 //! JUnit XML, which CI services show as test results: one suite per configuration.
 
-use super::sentences;
+use super::{Location, sentences};
 use crate::cli::console::{visible, visible_line};
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
@@ -38,13 +38,14 @@ pub fn render(checked: &[Checked], deny_warnings: bool) -> String {
     )
 }
 
-/// One finding of the file with the escaped name `file`.
-fn case(source: &Source, file: &str, finding: &Finding, fails: bool) -> String {
-    let start = source.position(finding.span.start);
-    let (line, column) = (start.line, start.column);
+/// One finding of the configuration with the escaped name `suite`.
+fn case(source: &Source, suite: &str, finding: &Finding, fails: bool) -> String {
+    let places = Location::all(source, finding);
+    let Location { file, start: (line, column), .. } = &places[0];
+    let file = escaped(&visible_line(file));
     let diagnostic = &finding.diagnostic;
     let (code, severity) = (diagnostic.rule.code, diagnostic.severity.word());
-    let text = format!("{severity}[{code}]: {}", sentences(source, diagnostic));
+    let text = format!("{severity}[{code}]: {}", sentences(diagnostic, &places[1..]));
     // On one line of the file: GitHub takes one that starts with `::` for a command, if the report is printed in a job.
     let text = format!("{file}:{line}:{column}: {}", escaped(&visible(&text)).replace('\n', "&#10;"));
     let result = if fails {
@@ -54,7 +55,7 @@ fn case(source: &Source, file: &str, finding: &Finding, fails: bool) -> String {
         format!("<system-out>{text}</system-out>")
     };
     format!(
-        "    <testcase classname=\"{file}\" name=\"{code} {line}:{column}\" file=\"{file}\" line=\"{line}\">\n      \
+        "    <testcase classname=\"{suite}\" name=\"{code} {line}:{column}\" file=\"{file}\" line=\"{line}\">\n      \
          {result}\n    </testcase>\n"
     )
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{harmless, related_name};
+use super::{Location, harmless};
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::document::TextEdit;
 use crate::compiler::front::source::Source;
-use crate::diagnostic::{Related, Rule};
+use crate::diagnostic::Rule;
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -56,7 +56,8 @@ fn describe(rule: &Rule) -> Value {
 }
 
 fn result(source: &Source, finding: &Finding, rules: &[&Rule]) -> Value {
-    let (start, end) = source.positions(&finding.span);
+    let places = Location::all(source, finding);
+    let [place, others @ ..] = &*places else { return Value::Null };
     let diagnostic = &finding.diagnostic;
     let message = match &diagnostic.help {
         Some(help) => format!("{}\n{help}", diagnostic.message),
@@ -67,12 +68,10 @@ fn result(source: &Source, finding: &Finding, rules: &[&Rule]) -> Value {
         "ruleIndex": rules.iter().position(|rule| rule.code == diagnostic.rule.code),
         "level": diagnostic.severity.word(),
         "message": { "text": without_links(&message) },
-        "locations": [{
-            "physicalLocation": location(&source.name, (start.line, start.column), (end.line, end.column)),
-        }],
+        "locations": [{ "physicalLocation": location(place) }],
     });
-    if let Some(place) = &diagnostic.related {
-        result["relatedLocations"] = json!([related(source, place)]);
+    if !others.is_empty() {
+        result["relatedLocations"] = others.iter().map(related).collect();
     }
     if !finding.edits.is_empty() {
         result["fixes"] = json!([fix(source, finding)]);
@@ -97,20 +96,17 @@ fn fix(source: &Source, finding: &Finding) -> Value {
     })
 }
 
-fn related(source: &Source, place: &Related) -> Value {
-    let (column, end_column) = place.columns();
+fn related(place: &Location<'_>) -> Value {
     json!({
-        "message": { "text": without_links(&place.label) },
-        "physicalLocation":
-            location(&related_name(source, place), (place.line, column), (place.line, end_column)),
+        "message": { "text": without_links(place.label) },
+        "physicalLocation": location(place),
     })
 }
 
-/// A part of a file, from its first position to the first one after it; positions are a line and a column.
-fn location(path: &str, start: (usize, usize), end: (usize, usize)) -> Value {
+fn location(place: &Location<'_>) -> Value {
     json!({
-        "artifactLocation": { "uri": uri(path) },
-        "region": region(start, end),
+        "artifactLocation": { "uri": uri(&place.file) },
+        "region": region(place.start, place.end),
     })
 }
 

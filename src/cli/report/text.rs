@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
 
-use super::related_name;
+use super::Location;
 use crate::cli::console::{is_invisible, visible, visible_line, wrap};
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
@@ -55,8 +55,8 @@ fn frame(renderer: &Renderer, width: usize, line: &mut Line<'_>, finding: &Findi
         .help
         .iter()
         .map(|help| Level::HELP.message(wrap(&visible(help), width.saturating_sub(HELP_INDENT))));
-    let related = diagnostic.related.as_ref().map(|place| Part::related(source, place, width));
-    let related_snippet = related.as_ref().map(|part| part.snippet(AnnotationKind::Context));
+    let mut parts: Vec<Part<'_>> =
+        diagnostic.related.iter().map(|place| Part::related(source, place, width)).collect();
     let whole = match diagnostic.place {
         Place::Option(option) => Some(option),
         Place::File => Some(&*source.name),
@@ -64,14 +64,17 @@ fn frame(renderer: &Renderer, width: usize, line: &mut Line<'_>, finding: &Findi
     };
     if let Some(name) = whole {
         let origin = Origin::path(visible_line(name));
-        let group = title.element(origin).elements(related_snippet).elements(help);
+        let snippets = parts.iter().map(|part| part.snippet(AnnotationKind::Context));
+        let group = title.element(origin).elements(snippets).elements(help);
         return aligned(&renderer.render(&[group]), title_lines);
     }
-    let primary = Part::primary(line, finding, width);
-    let snippet = primary.snippet(AnnotationKind::Primary);
-    let group = title.element(snippet).elements(related_snippet).elements(help);
-    let frame = renderer.render(&[group]);
-    std::iter::once(&primary).chain(&related).fold(frame, |frame, part| part.with_column(frame, title_lines))
+    let configured = Part::configured(line, finding, width);
+    let at = if diagnostic.is_elsewhere { parts.len() } else { 0 };
+    parts.insert(at, configured);
+    let kinds = std::iter::once(AnnotationKind::Primary).chain(std::iter::repeat(AnnotationKind::Context));
+    let snippets = parts.iter().zip(kinds).map(|(part, kind)| part.snippet(kind));
+    let frame = renderer.render(&[title.elements(snippets).elements(help)]);
+    parts.iter().fold(frame, |frame, part| part.with_column(frame, title_lines))
 }
 
 /// An excerpt of one file, with its position there.
@@ -85,7 +88,7 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// The first line of what `finding` is about.
-    fn primary(line: &mut Line<'_>, finding: &Finding, width: usize) -> Self {
+    fn configured(line: &mut Line<'_>, finding: &Finding, width: usize) -> Self {
         let source = line.source;
         let at = source.text.floor_char_boundary(finding.span.start);
         let start = line.move_to(at);
@@ -96,12 +99,13 @@ impl<'a> Part<'a> {
     }
 
     fn related(source: &Source, place: &'a Related, width: usize) -> Self {
+        let Location { file, start, label, .. } = Location::related(source, place);
         Self {
-            name: visible_line(&related_name(source, place)),
-            line: place.line,
-            column: place.columns().0,
+            name: visible_line(&file),
+            line: start.0,
+            column: start.1,
             excerpt: Excerpt::of(&urls::masked(&place.text), place.range.clone(), width),
-            label: Some(&place.label),
+            label: Some(label),
         }
     }
 

@@ -280,14 +280,21 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Runs all checks, and returns their findings.
+/// Runs all checks, and returns their findings: one for each mistake, with all of its places.
 pub fn check(
     document: &Document,
     config: &Config,
     files: &Tree,
     removed: &BTreeSet<Pointer>,
 ) -> Vec<Diagnostic> {
-    Context::checked(document, config, files, removed).found
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for diagnostic in Context::checked(document, config, files, removed).found {
+        match found.iter_mut().find(|earlier| earlier.is_repeated_by(&diagnostic)) {
+            Some(earlier) => earlier.absorb(diagnostic),
+            None => found.push(diagnostic),
+        }
+    }
+    found
 }
 
 /// The place of the entry of `dependencies` with this index, or else of `source`.

@@ -245,7 +245,7 @@ fn conflict(local: &Local, related: Related, excluded: &Excluded) -> Diagnostic 
         format!("`{path}` requires `{name}`, which does not work beside the server")
     };
     Diagnostic::new(&REQUIREMENT_CONFLICTS_WITH_SERVER, Place::Value(entry(local.index)), message)
-        .related(related)
+        .mistake(related)
         .help(excluded.help())
 }
 

@@ -46,7 +46,7 @@ pub(super) fn check(context: &mut Context<'_>) {
                 let place = Place::Value(located.pointer.clone());
                 reported
                     .insert(key)
-                    .then(|| Diagnostic::new(rule, place, message).help(&*problem.help).related(related))
+                    .then(|| Diagnostic::new(rule, place, message).help(&*problem.help).mistake(related))
             })
             .collect();
         diagnostics.into_iter().for_each(|diagnostic| context.report(diagnostic));

@@ -8,6 +8,7 @@ mod javascript;
 mod own;
 pub(super) mod reached;
 mod search_path;
+mod unavailable;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -27,10 +28,15 @@ use above::Unlisted;
 use own::OwnModules;
 use reached::Reached;
 use search_path::SearchPath;
+use unavailable::Versions;
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] =
-    &[&own::IMPORT_NOT_FOUND, &search_path::MODULE_NOT_ON_PATH, &UNDECLARED_IMPORT];
+pub(super) const RULES: &[&Rule] = &[
+    &own::IMPORT_NOT_FOUND,
+    &search_path::MODULE_NOT_ON_PATH,
+    &unavailable::UNAVAILABLE_IMPORT,
+    &UNDECLARED_IMPORT,
+];
 
 /// Names of virtual environments.
 const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
@@ -65,6 +71,17 @@ impl Installed {
             Self::Unknown => false,
         }
     }
+
+    /// Whether no package brings `module`, which Python had itself, by the names that such packages have.
+    fn has_no(&self, module: &str) -> bool {
+        match self {
+            Self::Locked(names) | Self::Listed(names, true) => {
+                !names.iter().any(|name| name.contains(module))
+            }
+            Self::Environment(modules) => !modules.contains(module),
+            Self::Listed(..) | Self::Unknown => false,
+        }
+    }
 }
 
 fn is_absent(distributions: &[String], names: &BTreeSet<String>) -> bool {
@@ -97,8 +114,13 @@ fn check_python(context: &mut Context<'_>) {
     let mut above = None;
     let mut installed = None;
     let mut reported = HashSet::new();
-    for Reached { located, path, module, .. } in &*reached {
+    let versions = Versions::read(context);
+    for file @ Reached { located, path, module, .. } in &*reached {
         for import in module.imports() {
+            let is_alone =
+                |module: &str| installed.get_or_insert_with(|| find_installed(context)).has_no(module);
+            let unavailable = versions.check(file, import, is_alone);
+            unavailable.into_iter().for_each(|diagnostic| context.report(diagnostic));
             let absent = own.as_ref().and_then(|own| own.check(context, located, path, module, import));
             absent.into_iter().for_each(|diagnostic| context.report(diagnostic));
         }
@@ -159,7 +181,7 @@ fn undeclared(
     };
     Diagnostic::new(&UNDECLARED_IMPORT, place, message)
         .help(help)
-        .related(imported_here(path, module, import))
+        .mistake(imported_here(path, module, import))
 }
 
 /// The place of an import in the file at `path`.

@@ -44,7 +44,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         let found = check_one(context, located);
         let is_new = |found: &Diagnostic| {
             let is_syntax = [SOURCE_SYNTAX_ERROR.code, UNSUPPORTED_SYNTAX.code].contains(&found.rule.code);
-            !is_syntax || found.related.as_ref().is_none_or(|related| broken.insert(related.path.clone()))
+            !is_syntax || found.related.first().is_none_or(|related| broken.insert(related.path.clone()))
         };
         found.filter(is_new).into_iter().for_each(|diagnostic| context.report(diagnostic));
     }
@@ -278,7 +278,7 @@ pub(super) fn check_syntax(context: &mut Context<'_>, located: &Located, path: &
         |mistake: &Broken| Related::new(path, module.text(), mistake.span.clone(), &*mistake.message);
     if let Some(mistake) = module.syntax_error() {
         let message = format!("`{shown}` has a syntax error");
-        let diagnostic = Diagnostic::new(&SOURCE_SYNTAX_ERROR, place, message).related(related(mistake));
+        let diagnostic = Diagnostic::new(&SOURCE_SYNTAX_ERROR, place, message).mistake(related(mistake));
         return Some(match &mistake.help {
             Some(help) => diagnostic.help(help),
             None => diagnostic,
@@ -287,7 +287,7 @@ pub(super) fn check_syntax(context: &mut Context<'_>, located: &Located, path: &
     let mistake = module.newer_syntax()?;
     let (major, minor) = context.python_version?;
     let message = format!("`{shown}` uses syntax that Python {major}.{minor} does not support");
-    let diagnostic = Diagnostic::new(&UNSUPPORTED_SYNTAX, place, message).related(related(mistake));
+    let diagnostic = Diagnostic::new(&UNSUPPORTED_SYNTAX, place, message).mistake(related(mistake));
     Some(diagnostic.help("change the code, or set `python_version` to a newer version"))
 }
 

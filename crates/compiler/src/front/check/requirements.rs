@@ -88,7 +88,7 @@ fn in_pyproject(context: &Context<'_>, local: &Local) -> Vec<Diagnostic> {
 fn invalid_requirement(local: &Local, related: Related, help: Option<String>) -> Diagnostic {
     let message = format!("`{}` contains an invalid requirement", written(&related.path));
     Diagnostic::new(&INVALID_REQUIREMENT, Place::Value(entry(local.index)), message)
-        .related(related)
+        .mistake(related)
         .help(help.unwrap_or_else(|| FORM.to_owned()))
 }
 

@@ -115,7 +115,7 @@ fn check_file(
     };
     let message = format!("`{}` imports {message}", written(&reached.path));
     let diagnostic = Diagnostic::new(&own::IMPORT_NOT_FOUND, within(&reached.located), message).help(help);
-    Some(diagnostic.related(imported_here(&reached.path, &reached.module, import)))
+    Some(diagnostic.mistake(imported_here(&reached.path, &reached.module, import)))
 }
 
 /// Why a file is missing, unless something of its name is there, or a tool may make it.
@@ -188,7 +188,7 @@ fn check_package(
         )
     };
     let diagnostic = Diagnostic::new(&UNDECLARED_IMPORT, within(&reached.located), message).help(help);
-    Some(diagnostic.related(imported_here(&reached.path, &reached.module, import)))
+    Some(diagnostic.mistake(imported_here(&reached.path, &reached.module, import)))
 }
 
 /// The name of the package that an import takes something from.

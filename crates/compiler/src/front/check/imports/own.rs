@@ -78,7 +78,7 @@ impl<'a> OwnModules<'a> {
         };
         let message = format!("`{}` imports {message}", written(path));
         let related = imported_here(path, module, import);
-        Some(Diagnostic::new(&IMPORT_NOT_FOUND, within(located), message).help(help).related(related))
+        Some(Diagnostic::new(&IMPORT_NOT_FOUND, within(located), message).help(help).mistake(related))
     }
 
     fn absolute(&self, context: &mut Context<'_>, import: &Import) -> Option<Absent> {

@@ -127,7 +127,7 @@ impl<'a> SearchPath<'a> {
         };
         let place = super::within(located);
         let related = imported_here(path, module, import);
-        Diagnostic::new(&MODULE_NOT_ON_PATH, place, message).help(help).related(related)
+        Diagnostic::new(&MODULE_NOT_ON_PATH, place, message).help(help).mistake(related)
     }
 
     /// Whether the module `name` is on the path, or may belong to a requirement.
