@@ -46,7 +46,8 @@ pub(super) struct BuildOptions {
     #[arg(long)]
     no_pull: bool,
 
-    /// Value of an `ARG` in `dockerfile_lines`; NAME alone takes it from the environment (repeatable)
+    /// Value of an `ARG` in `dockerfile_lines`, or a proxy for all steps, such as HTTPS_PROXY; NAME alone takes it from the
+    /// environment (repeatable)
     #[arg(long = "build-arg", value_name = "NAME[=VALUE]")]
     arguments: Vec<String>,
 
