@@ -71,7 +71,7 @@ Examples:
   agentcli doctor                       what these commands lack on this machine
 
 Exit codes: 0 success, 1 invalid configuration or failed operation, 2 invalid arguments,
-3 not authorised, 4 try again later, 130 interrupted";
+3 not authorised, 4 try again later, 70 bug in agentcli, 130 interrupted";
 
 /// Compiles the configuration of an agent server.
 #[derive(Debug, Parser)]
