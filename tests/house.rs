@@ -169,6 +169,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::image_name", &[]),
     ("manifests::import_names", &["manifests"]),
     ("manifests::known_names", &["manifests"]),
+    ("manifests::version_file", &["files", "paths", "tree"]),
     ("manifests::installation", &["files", "manifests", "paths", "tree"]),
     ("manifests::local_requirements", &["files", "manifests", "paths", "tree"]),
     ("manifests::marker", &[]),

@@ -10,6 +10,8 @@ pub mod reference;
 pub mod sarif;
 pub mod text;
 
+use std::ops::Range;
+
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
 use crate::compiler::paths;
@@ -67,7 +69,8 @@ impl<'a> Location<'a> {
     /// The places of a finding, that of the mistake first.
     fn all(source: &Source, finding: &'a Finding) -> Vec<Self> {
         let diagnostic = &finding.diagnostic;
-        let mut all = vec![Self::configured(source, finding)];
+        let mut all = vec![Self::configured(source, &finding.span, "configured here")];
+        all.extend(finding.others.iter().map(|span| Self::configured(source, span, "here, too")));
         all.extend(diagnostic.related.iter().map(|place| Self::related(source, place)));
         if diagnostic.is_elsewhere {
             all.rotate_left(1);
@@ -75,13 +78,13 @@ impl<'a> Location<'a> {
         all
     }
 
-    fn configured(source: &Source, finding: &Finding) -> Self {
-        let (start, end) = source.positions(&finding.span);
+    fn configured(source: &Source, span: &Range<usize>, label: &'a str) -> Self {
+        let (start, end) = source.positions(span);
         Self {
             file: source.name.clone(),
             start: (start.line, start.column),
             end: (end.line, end.column),
-            label: "configured here",
+            label,
         }
     }
 

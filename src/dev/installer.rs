@@ -134,6 +134,8 @@ impl Installer {
         let files = packages.files.iter().filter(|path| !is_apart(path)).flat_map(|path| ["-r", path]);
         let all = command.arguments(others).arguments(files);
         let all = packages.indexes.iter().fold(all, |all, index| all.arguments(self.index(index)));
+        let option = if self.is_pip() { "--extra-index-url" } else { "--index" };
+        let all = all.arguments(packages.other_indexes.iter().flat_map(|index| [option, index]));
         if packages.without_requirements { all } else { all.arguments(editable(packages)) }
     }
 

@@ -172,6 +172,11 @@ impl Engine {
         sent: Option<oneshot::Sender<Files>>,
         reports: mpsc::Sender<Report>,
     ) {
+        for id in request.unused_secrets() {
+            let message =
+                format!("no step uses the secret `{id}`: there is no `--mount=type=secret,id={id}`");
+            let _ = reports.send(Report::Warning(message)).await;
+        }
         let credentials = match self.credentials(&request, &reports).await {
             Ok(credentials) => credentials,
             Err(error) => {

@@ -40,6 +40,17 @@ pub struct BuildRequest {
     pub settings: Settings,
 }
 
+impl BuildRequest {
+    /// The IDs of the secrets that no step mounts.
+    pub(super) fn unused_secrets(&self) -> impl Iterator<Item = &String> {
+        let is_used = |id: &str| {
+            let mount = format!("id={id}");
+            self.steps.iter().any(|step| step.instruction.split([',', ' ']).any(|part| part == mount))
+        };
+        self.settings.secrets.values.keys().filter(move |id| !is_used(id))
+    }
+}
+
 /// Settings of a build, as of `docker build`. There is no `Debug`: secrets have values.
 #[derive(Clone, Default)]
 pub struct Settings {

@@ -151,3 +151,68 @@ fn the_password_of_an_index_stays_outside() {
         }
     }
 }
+
+/// A source of Poetry, and a variable of a requirements file that is a secret of the build.
+#[test]
+fn indexes_of_other_tools_and_variables_are_used() {
+    let index = Index::start();
+    let agent = "graph = object()\n";
+    let poetry = format!(
+        "[tool.poetry]\nname = \"thing-agent\"\nversion = \"1\"\ndescription = \"\"\nauthors = []\npackages = [{{ include = \"agent.py\" }}]\n\n\
+         [tool.poetry.dependencies]\npython = \">=3.11\"\nlanggraph = \"*\"\nagentcli-private-thing = {{ version = \"^1\", source = \"private\" }}\n\n\
+         [[tool.poetry.source]]\nname = \"private\"\nurl = \"{}\"\npriority = \"explicit\"\n\n\
+         [build-system]\nrequires = [\"poetry-core\"]\nbuild-backend = \"poetry.core.masonry.api\"\n",
+        index.url("")
+    );
+    let requirements =
+        format!("--extra-index-url {}\nlanggraph\n{PACKAGE}\n", index.url("me:${INDEX_PASSWORD}@"));
+    let netrc = format!("machine 127.0.0.1 login me password {}\n", index.password);
+    for (way, file, text, id, value) in [
+        ("poetry", "pyproject.toml", &poetry, "netrc", &netrc),
+        ("variable", "requirements.txt", &requirements, "INDEX_PASSWORD", &index.password),
+    ] {
+        let config = r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#;
+        let outside = TempDir::new().unwrap();
+        let secret = outside.path().join("secret");
+        fs::write(&secret, value).unwrap();
+        let secret = format!("--secret=id={id},src={}", secret.display());
+        for host in hosts_for(way) {
+            let tag = format!("agentcli-test-source-{way}-{}", std::process::id());
+            let env = TestEnv::empty().file("agent.json", config).file("agent.py", agent).file(file, text);
+            let env = env.variable("DOCKER_HOST", &host);
+            let unused = "--secret=id=unused,src=agent.json";
+            let arguments = ["build", "--no-pull", "-t", &tag, "--network=host", &secret, unused];
+            let done = env.run_with(&arguments);
+            assert_eq!(done.code, 0, "{way}: {}", done.err);
+            assert!(done.err.contains("no step uses the secret `unused`"), "{way}: {}", done.err);
+            let word = "import agentcli_private_thing as it; print(it.WORD)";
+            assert_eq!(output_in(&host, &[&tag], &["python3", "-c", word]), "private\n");
+            let history = docker(&host, &["history", "--no-trunc", &tag]);
+            assert!(!history.contains(&index.password), "{way}: {history}");
+            docker(&host, &["rmi", "-f", &tag]);
+        }
+    }
+}
+
+/// A version that its back end reads from git, which an image does not have.
+#[test]
+fn versions_from_git_are_not_needed() {
+    let config = r#"{ "dependencies": ["."], "graphs": { "agent": "./src/agent/graph.py:graph" } }"#;
+    let manifest = "[project]\nname = \"agent\"\ndynamic = [\"version\"]\ndependencies = [\"langgraph\"]\n\n\
+         [build-system]\nrequires = [\"hatchling\", \"hatch-vcs\"]\nbuild-backend = \"hatchling.build\"\n\n\
+         [tool.hatch.version]\nsource = \"vcs\"\n";
+    for host in hosts_for("versions") {
+        let tag = format!("agentcli-test-version-{}", std::process::id());
+        let env = TestEnv::empty()
+            .file("agent.json", config)
+            .file("pyproject.toml", manifest)
+            .file("src/agent/__init__.py", "")
+            .file("src/agent/graph.py", "graph = object()\n")
+            .variable("DOCKER_HOST", &host);
+        let done = env.run_with(&["build", "--no-pull", "-t", &tag]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        let version = "import importlib.metadata as it; print(it.version('agent'))";
+        assert_eq!(output_in(&host, &[&tag], &["python3", "-c", version]), "0.0.0\n");
+        docker(&host, &["rmi", "-f", &tag]);
+    }
+}

@@ -52,8 +52,7 @@ impl Analysis {
     /// The findings located in `source`, the file that was analyzed; and the configuration.
     pub fn located(self, mut source: Source) -> (Checked, Config) {
         source.hide(self.document.secrets());
-        let locate = |diagnostic| Finding::new(diagnostic, &self.document);
-        let findings = self.diagnostics.into_iter().map(locate).collect();
+        let findings = Finding::all(self.diagnostics, &self.document);
         (Checked { source, findings, graphs: self.config.graphs.len() }, self.config)
     }
 }

@@ -31,6 +31,7 @@ pub mod symbols;
 pub mod tracked;
 pub mod uv_lock;
 pub mod uv_workspace;
+pub mod version_file;
 pub mod virtual_project;
 pub mod workspace;
 pub mod yaml;

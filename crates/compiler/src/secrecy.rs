@@ -293,7 +293,7 @@ fn path_after(text: &str, at: usize) -> Option<usize> {
 
 /// Whether `text`, with or without quotes, can only be the path of a file.
 fn is_path(text: &str) -> bool {
-    let path = text.trim_matches('"');
+    let path = text.trim_matches(['"', '\'']);
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '\\' | ' ');
     !path.is_empty() && path.chars().all(is_part)
 }

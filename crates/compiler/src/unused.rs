@@ -10,6 +10,9 @@ const INSTALLATION_RULES: &[&str] = &["no-package-json", "outdated-package-lock"
 /// Rules about files that a build command makes.
 const UNBUILT_RULES: &[&str] = &["reference-not-built", "workspace-package-not-built"];
 
+/// The rule about files that a project only has if the user allows it.
+const OUTSIDE: &str = "path-outside-project";
+
 /// The parts of a configuration that a command does not use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unused<'a> {
@@ -41,8 +44,11 @@ impl Unused<'_> {
             || options.build_command.is_some() && UNBUILT_RULES.contains(&code)
     }
 
-    /// Whether the command loses nothing by what an error is about.
+    /// Whether the command loses nothing by what an error is about. No command reads what lies outside of the project.
     fn is_dispensable(&self, diagnostic: &Diagnostic) -> bool {
+        if diagnostic.rule.code == OUTSIDE {
+            return false;
+        }
         let pointer = diagnostic.place.pointer();
         diagnostic.is_dispensable
             || self.warned.contains(&diagnostic.rule.code)

@@ -1,5 +1,7 @@
 //! Words in messages: lists of names, and near misses; and names of variables.
 
+use std::collections::BTreeSet;
+
 /// The candidate that `word` is most likely a misspelling of.
 pub fn similar<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     nearest(word, candidates).map(|(_, candidate)| candidate)
@@ -49,6 +51,12 @@ fn letters(word: &str) -> impl Iterator<Item = char> {
 pub fn is_variable(name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The names of variables that `text` has as `${NAME}`, also with a default.
+pub fn variables_in(text: &str) -> BTreeSet<&str> {
+    let names = text.split("${").skip(1).filter_map(|rest| rest.split(['}', '-', ':']).next());
+    names.filter(|name| is_variable(name)).collect()
 }
 
 /// `a` or `b`.

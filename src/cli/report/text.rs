@@ -68,9 +68,16 @@ fn frame(renderer: &Renderer, width: usize, line: &mut Line<'_>, finding: &Findi
         let group = title.element(origin).elements(snippets).elements(help);
         return aligned(&renderer.render(&[group]), title_lines);
     }
-    let configured = Part::configured(line, finding, width);
+    let configured = Part::configured(line, &finding.span, None, width);
     let at = if diagnostic.is_elsewhere { parts.len() } else { 0 };
     parts.insert(at, configured);
+    for span in &finding.others {
+        let other = Part::configured(line, span, Some("here, too"), width);
+        match parts.last_mut().filter(|last| last.shows_line_of(&other)) {
+            Some(last) => last.others.push(other.excerpt),
+            None => parts.push(other),
+        }
+    }
     let kinds = std::iter::once(AnnotationKind::Primary).chain(std::iter::repeat(AnnotationKind::Context));
     let snippets = parts.iter().zip(kinds).map(|(part, kind)| part.snippet(kind));
     let frame = renderer.render(&[title.elements(snippets).elements(help)]);
@@ -84,18 +91,20 @@ struct Part<'a> {
     column: usize,
     excerpt: Excerpt,
     label: Option<&'a str>,
+    /// The same line, with other parts marked.
+    others: Vec<Excerpt>,
 }
 
 impl<'a> Part<'a> {
-    /// The first line of what `finding` is about.
-    fn configured(line: &mut Line<'_>, finding: &Finding, width: usize) -> Self {
+    /// The first line of a part of the configuration.
+    fn configured(line: &mut Line<'_>, span: &Range<usize>, label: Option<&'a str>, width: usize) -> Self {
         let source = line.source;
-        let at = source.text.floor_char_boundary(finding.span.start);
+        let at = source.text.floor_char_boundary(span.start);
         let start = line.move_to(at);
-        let excerpt = Excerpt::of(&line.text, at - start..finding.span.end.max(at) - start, width);
+        let excerpt = Excerpt::of(&line.text, at - start..span.end.max(at) - start, width);
         let position = source.position(at);
         let name = visible_line(&source.name);
-        Self { name, line: position.line, column: position.column, excerpt, label: None }
+        Self { name, line: position.line, column: position.column, excerpt, label, others: Vec::new() }
     }
 
     fn related(source: &Source, place: &'a Related, width: usize) -> Self {
@@ -106,6 +115,7 @@ impl<'a> Part<'a> {
             column: start.1,
             excerpt: Excerpt::of(&urls::masked(&place.text), place.range.clone(), width),
             label: Some(label),
+            others: Vec::new(),
         }
     }
 
@@ -113,7 +123,14 @@ impl<'a> Part<'a> {
         let Excerpt { line, start, end } = &self.excerpt;
         let label = self.label.map(visible_line);
         let annotation = kind.span(*start..*end).label(label);
-        Snippet::source(line).path(&self.name).line_start(self.line).annotation(annotation)
+        let others = self.others.iter().map(|it| AnnotationKind::Context.span(it.start..it.end));
+        let snippet = Snippet::source(line).path(&self.name).line_start(self.line);
+        snippet.annotation(annotation).annotations(others)
+    }
+
+    /// Whether both are parts of the same line, and show as much of it.
+    fn shows_line_of(&self, other: &Self) -> bool {
+        (&self.name, self.line, &self.excerpt.line) == (&other.name, other.line, &other.excerpt.line)
     }
 
     /// `frame` with the right column: the renderer counts in the part of the line that is kept.

@@ -12,16 +12,20 @@ mod python;
 pub mod setup;
 mod withheld;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::agent_lock::AgentLock;
 use crate::back::plan::{ConfigFile, Context, Env, Image, Note, Plan, Server, Variant};
 use crate::back::resolve::Resolved;
+use crate::files::Files;
 use crate::front::config::{Config, EnvConfig};
 use crate::manifests::dockerignore::Ignore;
 use crate::options::Options;
 use crate::tree::Tree;
+use crate::words::variables_in;
 use crate::{paths, server};
 use ignored::Ignored;
 use layout::Layout;
@@ -122,6 +126,15 @@ fn env(config: &Config) -> Env {
         Some(EnvConfig::File(path)) => Env { file: Some(paths::normalize(path)), names: Vec::new() },
         Some(EnvConfig::Map(values)) => Env { file: None, names: values.keys().cloned().collect() },
     }
+}
+
+/// The variables that these files name.
+fn variables<'f>(input: &Input<'_>, files: impl Iterator<Item = &'f String>) -> Vec<String> {
+    let texts = files.filter_map(|file| input.files.text(file));
+    let names: BTreeSet<String> = texts
+        .flat_map(|text| variables_in(&text).into_iter().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    names.into_iter().collect()
 }
 
 /// The digest of a configuration without the values of `env`: they are secret, and change nothing in the plan.

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use indexmap::IndexSet;
+
 use crate::back::plan::Installer;
 use crate::files::Files;
 use crate::front::base_image::{self, BaseImage};
@@ -35,6 +37,8 @@ pub(super) struct Resolved {
     pub pip_config: Option<String>,
     /// Whether packages may come from an index that asks for credentials: one that is named.
     pub has_index: bool,
+    /// The indexes that the tools of local projects take packages from, beside the default one.
+    pub other_indexes: Vec<String>,
     /// The packages of `source` that are not directories.
     pub locked: Option<Locked>,
     /// The packages of lock files beside local dependencies.
@@ -87,6 +91,10 @@ pub(super) struct LocalPackage {
     pub indexed: Vec<String>,
     /// The settings that uv installs it with.
     pub settings: Option<UvSettings>,
+    /// The indexes that its tool takes packages from, beside the default one.
+    pub indexes: Vec<String>,
+    /// The variable by which its back end takes its version instead of reading the history of git.
+    pub version_variable: Option<&'static str>,
     /// Whether its pyproject.toml lists its requirements in the standard way.
     pub has_static_requirements: bool,
     metadata: Metadata,
@@ -141,10 +149,14 @@ impl Resolved {
         let own = own.then(|| uv_settings_for(".", files));
         let settings = projects.chain(directories.map(|it| uv_settings(it, installer, files))).chain(own);
         let mut settings = settings.flatten();
-        let names_index = settings.any(|it| it.has_index)
+        let other_indexes = packages.iter().chain(&virtuals).flat_map(|it| &it.indexes);
+        let other_indexes: IndexSet<String> = other_indexes.cloned().collect();
+        let names_index = !other_indexes.is_empty()
+            || settings.any(|it| it.has_index)
             || locked.iter().chain(pins.iter().map(|pins| &pins.locked)).any(|it| !it.indexes().is_empty());
         Self {
             variant,
+            other_indexes: other_indexes.into_iter().collect(),
             has_index: names_index || config.pip_config_file.is_some(),
             base_image: pinned(base_image::base_image(config), options),
             pinned_python: config.python().map(str::to_owned),
@@ -263,6 +275,8 @@ impl LocalPackage {
             settings,
             metadata,
             extras: local.extras.clone(),
+            indexes: package::other_indexes(local),
+            version_variable: package::version_variable(local, files),
             has_static_requirements: has_static_requirements(local),
         }
     }

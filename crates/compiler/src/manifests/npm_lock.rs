@@ -1,10 +1,13 @@
 //! The lock files of package managers: do they have what the manifests require?
 
+use std::collections::BTreeMap;
+
 use nodejs_semver::{Range, Version};
 use serde_json::{Map, Value};
 
 use super::installation::Installation;
 use super::package_json::{self, Manifest};
+use super::package_manager::PNPM_WORKSPACE;
 use super::yaml;
 use crate::files::Files;
 use crate::paths;
@@ -32,16 +35,26 @@ pub fn outdated(installation: &Installation, files: &Tree) -> Option<Outdated> {
     let text = files.text(lock)?;
     let content = match installation.manager.name {
         "npm" => serde_json::from_str(&text).ok()?,
-        "pnpm" => yaml::read(importers(&text)?).ok()?,
+        "pnpm" => yaml::read(section(&text, "importers")?).ok()?,
         "bun" => yaml::read(&workspaces(&text)?).ok()?,
         _ => return None,
     };
     let members = ["packages", "importers", "workspaces"].iter().find_map(|key| content[key].as_object())?;
     let root = paths::components(&installation.root, &files.directory()).len();
     let manifest = |directory: &String| package_json::find(directory, files)?.ok();
-    // A pnpmfile may change what the manifests require.
-    let is_overridden = manifest(installation.directories.first()?)?.has_overrides()
-        || ["\noverrides:", "\npnpmfileChecksum:"].iter().any(|key| text.contains(key));
+    let first = manifest(installation.directories.first()?)?;
+    let is_pnpm = installation.manager.name == "pnpm";
+    // A pnpmfile may change what the manifests require, and so may the settings of a workspace.
+    let is_open = text.contains("\npnpmfileChecksum:") || is_overridden_by_workspace(installation, files);
+    let replaced = if is_pnpm { first.replacements() } else { (!first.has_overrides()).then(BTreeMap::new) };
+    let replaced = replaced.filter(|it| !is_open && (!it.is_empty() || !text.contains("\noverrides:")));
+    if is_pnpm
+        && let Some(replaced) = &replaced
+        && let Some((name, locked)) = other_replacement(replaced, &text)
+    {
+        let manifest = paths::join(installation.directories.first()?, package_json::NAME);
+        return Some(Outdated { lock: lock.clone(), manifest, name, locked, is_required: true });
+    }
     installation.directories.iter().find_map(|directory| {
         let own = manifest(directory)?;
         let here = paths::components(directory, &files.directory()).get(root..)?.join("/");
@@ -51,10 +64,14 @@ pub fn outdated(installation: &Installation, files: &Tree) -> Option<Outdated> {
                 let (name, locked) = unsatisfied(&own, &here, members)?;
                 (name, locked, true)
             }
-            _ if is_overridden => return None,
             _ => {
                 let place = members.get(if here.is_empty() { "." } else { &here });
-                changed(&own, place.or_else(|| members.get(&here))?)?
+                match place.or_else(|| members.get(&here)) {
+                    Some(place) => changed(&own, replaced.as_ref()?, place)?,
+                    // pnpm has each package of the workspace here, also one that requires nothing.
+                    None if is_pnpm => (own.name().unwrap_or(&here), None, true),
+                    None => return None,
+                }
             }
         };
         let (lock, manifest) = (lock.clone(), paths::join(directory, package_json::NAME));
@@ -62,9 +79,26 @@ pub fn outdated(installation: &Installation, files: &Tree) -> Option<Outdated> {
     })
 }
 
-/// The part of a pnpm-lock.yaml with the requirements that it is made for.
-fn importers(text: &str) -> Option<&str> {
-    let text = &text[text.find("\nimporters:")? + 1..];
+/// Whether the settings of a pnpm workspace override versions.
+fn is_overridden_by_workspace(installation: &Installation, files: &Tree) -> bool {
+    let path = paths::join(&installation.root, PNPM_WORKSPACE);
+    files.text(&path).is_some_and(|text| text.lines().any(|line| line.starts_with("overrides:")))
+}
+
+/// The first package that the manifest and the lock file of pnpm override in different ways, with the version in the latter.
+fn other_replacement(replaced: &BTreeMap<&str, &str>, text: &str) -> Option<(String, Option<String>)> {
+    let locked = match section(text, "overrides") {
+        Some(part) => yaml::read(part).ok()?,
+        None => Value::Null,
+    };
+    let locked = |name: &str| locked["overrides"].get(name).and_then(Value::as_str).map(str::to_owned);
+    let name = replaced.iter().find(|(name, version)| locked(name).as_deref() != Some(version))?.0;
+    Some(((*name).to_owned(), locked(name)))
+}
+
+/// The part of a pnpm-lock.yaml that begins with this key.
+fn section<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let text = &text[text.find(&format!("\n{key}:"))? + 1..];
     let lines = text.match_indices('\n').map(|(at, _)| at + 1);
     let end = lines.skip(1).find(|&at| text[at..].starts_with(|c: char| c.is_ascii_alphabetic()));
     Some(&text[..end.unwrap_or(text.len())])
@@ -78,11 +112,16 @@ fn workspaces(text: &str) -> Option<String> {
 
 /// The first package that the manifest requires in other versions than those that the lock file is made for at `place`, or
 /// does not require any more, and whether it requires it.
-fn changed<'m>(manifest: &'m Manifest, place: &'m Value) -> Option<(&'m str, Option<String>, bool)> {
+fn changed<'m>(
+    manifest: &'m Manifest,
+    replaced: &BTreeMap<&str, &str>,
+    place: &'m Value,
+) -> Option<(&'m str, Option<String>, bool)> {
     let groups = || package_json::GROUPS.iter().filter_map(|group| place[*group].as_object());
     let written = |value: &Value| value.as_str().or_else(|| value["specifier"].as_str()).map(str::to_owned);
     let locked = |name: &str| groups().find_map(|group| group.get(name));
     let differs = |(_, name, wanted): (_, &'m str, &str)| {
+        let wanted = replaced.get(name).copied().unwrap_or(wanted);
         match locked(name).map(written) {
             // A form that is not known.
             Some(None) => None,
@@ -163,7 +202,7 @@ mod tests {
         let bun = "{\n  \"workspaces\": {\n    \"\": {\n      \"dependencies\": {\n        \"a\": \"^1\",\n        \"b\": \"1\",\n      },\n    },\n  },\n  \"packages\": {\n    \"a\": [],\n  }\n}\n";
         let bun = yaml::read(&workspaces(bun).unwrap()).unwrap();
         let pnpm = "lockfileVersion: '9.0'\n\nimporters:\n\n  .:\n    dependencies:\n      a:\n        specifier: ^1\n        version: 1.0.0\n      b:\n        specifier: '1'\n        version: 1.0.0\n\npackages:\n\n  {\n";
-        let pnpm = yaml::read(importers(pnpm).unwrap()).unwrap();
+        let pnpm = yaml::read(section(pnpm, "importers").unwrap()).unwrap();
         for place in [&bun["workspaces"][""], &pnpm["importers"]["."]] {
             for (manifest, expected) in [
                 (json!({ "dependencies": { "a": "^1", "b": "1" } }), None),
@@ -173,7 +212,7 @@ mod tests {
                 (json!({ "dependencies": { "a": "^1" } }), Some(("b", Some("1"), false))),
             ] {
                 let manifest = package_json::read(&manifest.to_string()).unwrap();
-                let found = changed(&manifest, place);
+                let found = changed(&manifest, &BTreeMap::new(), place);
                 let found = found.as_ref().map(|(name, locked, is)| (*name, locked.as_deref(), *is));
                 assert_eq!(found, expected, "{place} {manifest:?}");
             }

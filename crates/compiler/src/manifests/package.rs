@@ -22,6 +22,9 @@ pub use skeleton::Skeleton;
 pub use sources::{Source, Sources, local_path};
 pub use uv::{UvSettings, uv_settings, uv_settings_for};
 
+/// The variable of setuptools-scm, which hatch-vcs reads, too.
+const SCM_VERSION: &str = "SETUPTOOLS_SCM_PRETEND_VERSION";
+
 /// The metadata of a local package, as its manifests give it. No code of it is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
@@ -244,6 +247,40 @@ fn from_manifest(path: &str, manifest: &Table, dynamic: &[String], files: &Tree)
     Skeleton::new(path, manifests, &described(manifest), &named, reach.as_deref(), files)
 }
 
+/// The indexes that Poetry and PDM take packages from, beside the default one.
+pub fn other_indexes(local: &Local) -> Vec<String> {
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return Vec::new() };
+    let sources = ["poetry", "pdm"].iter().filter_map(|tool| table(manifest, &["tool", tool])?.get("source"));
+    let sources = sources.filter_map(Value::as_array).flatten();
+    sources.filter_map(|source| string(source.as_table()?, "url")).collect()
+}
+
+/// The variable by which the back end of a project takes its version, which it would otherwise read from the history of
+/// git.
+pub fn version_variable(local: &Local, files: &Tree) -> Option<&'static str> {
+    let setup = files.text(&paths::join(&local.path, "setup.py")).unwrap_or_default();
+    if setup.contains("use_scm_version") {
+        return Some(SCM_VERSION);
+    }
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
+    variable_in(manifest)
+}
+
+fn variable_in(manifest: &Table) -> Option<&'static str> {
+    let of = |path: &[&str]| table(manifest, path);
+    let project = of(&["project"]);
+    let is_dynamic = project.is_some_and(|it| strings(it, "dynamic").iter().any(|key| key == "version"));
+    let source = |tool: &str| string(of(&["tool", tool, "version"])?, "source");
+    match () {
+        () if !is_dynamic => None,
+        () if source("hatch").as_deref() == Some("vcs") || of(&["tool", "setuptools_scm"]).is_some() => {
+            Some(SCM_VERSION)
+        }
+        () if source("pdm").as_deref() == Some("scm") => Some("PDM_BUILD_SCM_VERSION"),
+        () => None,
+    }
+}
+
 /// The files that setuptools reads dynamic metadata from, or why the metadata is computed. Missing files are skipped, as
 /// setuptools does.
 fn dynamic_metadata(
@@ -254,6 +291,9 @@ fn dynamic_metadata(
 ) -> Result<Vec<String>, String> {
     let mut manifests = Vec::new();
     for key in dynamic {
+        if key == "version" && variable_in(manifest).is_some() {
+            continue;
+        }
         let Some(source) = table(manifest, &["tool", "setuptools", "dynamic", key]) else {
             return Err(format!("its `{key}` is computed by the build backend"));
         };

@@ -1,5 +1,6 @@
 //! A `package.json`: what it names, and what an installation runs.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -22,6 +23,9 @@ const IMPORT: &[&str] = &["import", "node", "node-addons", "module-sync", "defau
 
 /// Pointers to versions that override those of other packages.
 const OVERRIDES: &[&str] = &["/overrides", "/resolutions", "/pnpm/overrides"];
+
+/// That of pnpm.
+const PNPM_OVERRIDES: &str = "/pnpm/overrides";
 
 /// Pointers to patches of packages.
 const PATCHES: &[&str] = &["/patchedDependencies", "/pnpm/patchedDependencies"];
@@ -131,6 +135,23 @@ impl Manifest {
     /// Whether it overrides versions of packages.
     pub(super) fn has_overrides(&self) -> bool {
         OVERRIDES.iter().any(|place| self.0.pointer(place).is_some())
+    }
+
+    /// The versions that pnpm takes instead of those that packages require; `None` if some hold for a part of them only, or
+    /// another key may have more.
+    pub(super) fn replacements(&self) -> Option<BTreeMap<&str, &str>> {
+        let Some(overrides) = self.0.pointer(PNPM_OVERRIDES) else {
+            return (!self.has_overrides()).then(BTreeMap::new);
+        };
+        let is_plain = |name: &str, version: &str| {
+            let is_other = version.starts_with(['$', '-']) || version.contains(':');
+            !name.trim_start_matches('@').contains(['@', '>']) && !is_other
+        };
+        let all =
+            overrides.as_object()?.iter().map(|(name, version)| Some((name.as_str(), version.as_str()?)));
+        let all: BTreeMap<&str, &str> = all.collect::<Option<_>>()?;
+        let is_only = self.0["resolutions"].is_null();
+        (is_only && all.iter().all(|(name, version)| is_plain(name, version))).then_some(all)
     }
 
     /// Whether it names no packages.

@@ -1,9 +1,9 @@
 //! Node.js and the JavaScript packages of an image, and of `dev`.
 
-use crate::back::lower::{Build, Input, image_server};
+use crate::back::lower::{Build, Input, image_server, variables};
 use crate::back::plan::{Node, NodeInstall, NodeProject, SecretFile, UserCommand, Variant};
 use crate::manifests::installation::Installation;
-use crate::manifests::package_manager::NPMRC;
+use crate::manifests::package_manager::{BUNFIG, NPMRC, YARNRC};
 use crate::paths;
 
 /// The place of `.npmrc` in an image, where all package managers read it. Other settings are read at the root.
@@ -14,6 +14,12 @@ pub(super) fn node(input: &Input<'_>, build: &mut Build) -> Node {
     let options = input.options;
     let own = options.install_command.as_ref();
     let installation = input.resolved.installation.as_ref().filter(|_| own.is_none());
+    let settings = installation.map(|installation| {
+        let is_at_root = |file: &&String| paths::parent(file) == installation.root;
+        let is_settings = |file: &&String| [NPMRC, YARNRC, BUNFIG].contains(&paths::file_name(file));
+        installation.files.iter().filter(is_at_root).filter(is_settings)
+    });
+    let settings = settings.into_iter();
     Node {
         version: input.resolved.node.clone().filter(|_| input.resolved.variant == Variant::Mixed),
         install: installation.map(|installation| install(input, installation, build)),
@@ -22,6 +28,7 @@ pub(super) fn node(input: &Input<'_>, build: &mut Build) -> Node {
             command: command.clone(),
         }),
         build_command: options.build_command.clone(),
+        variables: variables(input, settings.flatten()),
         secrets: secrets(input),
     }
 }

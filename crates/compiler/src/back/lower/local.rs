@@ -81,6 +81,7 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
         files: files.clone().map(|it| it.path.clone()).collect(),
         hashed: files.filter(|it| it.has_hashes).map(|it| it.path.clone()).collect(),
         indexes: resolved.locked.as_ref().map(Locked::indexes).unwrap_or_default(),
+        other_indexes: resolved.other_indexes.clone(),
         locks: resolved.pins.iter().map(|pins| pins.locked.file.clone()).collect(),
         constraints: locked::constraints(resolved),
         editable: resolved.packages.iter().map(|package| package.path.clone()).collect(),

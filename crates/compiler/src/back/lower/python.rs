@@ -1,9 +1,9 @@
 //! The Python packages of an image: what is installed before the source is there, and what needs it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::mem;
 
-use crate::back::lower::{Build, Input, locked, own_server};
+use crate::back::lower::{Build, Input, locked, own_server, variables};
 use crate::back::plan::{Install, Installer, Python, SecretFile};
 use crate::back::resolve::LocalPackage;
 use crate::front::config::{Config, KeepPkgTools};
@@ -47,6 +47,9 @@ pub(super) fn python(input: &Input<'_>, build: &mut Build) -> Python {
         late,
         replaces_server: own_server::is_named(input, build),
         has_index: resolved.has_index,
+        variables: variables(input, resolved.files.iter().flat_map(|file| &file.files)),
+        indexes: resolved.other_indexes.clone(),
+        version_variables: version_variables(input),
         pip_config: resolved.pip_config.as_deref().map(|file| SecretFile {
             file: input.layout.in_context(file),
             name: "pip.conf".to_owned(),
@@ -56,6 +59,15 @@ pub(super) fn python(input: &Input<'_>, build: &mut Build) -> Python {
         removes_uv: removed_tools.len() == server::PACKAGE_TOOLS.len(),
         removed_tools: removed_tools.into_iter().map(str::to_owned).collect(),
     }
+}
+
+/// The variables with the versions of local packages, unless the user sets them.
+fn version_variables(input: &Input<'_>) -> Vec<String> {
+    let lines = input.config.dockerfile_lines.as_deref().unwrap_or_default();
+    let variables = input.resolved.packages.iter().filter_map(|package| package.version_variable);
+    let unset = variables.filter(|name| !lines.iter().any(|line| line.contains(name)));
+    let unique: BTreeSet<&str> = unset.collect();
+    unique.into_iter().map(str::to_owned).collect()
 }
 
 /// Installations, one for each directory whose settings uv reads.

@@ -88,6 +88,15 @@ pub struct Python {
     /// Whether packages come from an index that may ask for credentials.
     #[serde(skip_serializing_if = "super::is_false")]
     pub has_index: bool,
+    /// Variables that requirements files name, and secrets of a build may have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<String>,
+    /// Indexes of other tools, which packages are looked up in first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<String>,
+    /// Variables with the version of packages that take it from the history of git.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub version_variables: Vec<String>,
     /// The pip configuration, which is only there while packages are installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pip_config: Option<SecretFile>,
@@ -204,6 +213,9 @@ pub struct Node {
     /// A command of the user that builds the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build_command: Option<String>,
+    /// Variables that the settings of the package manager name, and secrets of a build may have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<String>,
     /// Files with credentials at the root, with the places where the package manager reads them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretFile>,

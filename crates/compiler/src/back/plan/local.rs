@@ -85,6 +85,9 @@ pub struct PythonPackages {
     /// Directories to import from that are not packages, in the order in which they are searched, after installed ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
+    /// Indexes of other tools, which packages are looked up in first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_indexes: Vec<String>,
     /// Files that decide what is installed.
     pub manifests: Vec<String>,
     /// Whether uv ignores the sources of local packages: some are paths, and those packages are installed in place.

@@ -1,12 +1,13 @@
-//! `engines.node` of the project's packages: does the Node.js of the image fit it?
+//! `engines.node` of the project's packages, and `.nvmrc`: does the Node.js of the image fit them?
 
 use nodejs_semver::Range;
 
 use super::manifests::{project, quoted};
 use super::{Context, written};
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, rule};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, rule};
 use crate::front::base_image;
 use crate::manifests::package_json;
+use crate::manifests::version_file::{self, NODE_FILES, VersionFile};
 use crate::paths;
 use crate::server::OLDEST_NODE;
 
@@ -28,6 +29,11 @@ pub(super) fn check(context: &mut Context<'_>) {
     let others = installation.directories.iter().filter(|_| installation.refuses_engines);
     let mut directories = [&installation.home, &installation.root].into_iter().chain(others);
     let found = directories.find_map(|directory| check_package(context, rule, directory, major));
+    let found = found.or_else(|| {
+        [".", &installation.home]
+            .into_iter()
+            .find_map(|directory| check_version_file(context, directory, major))
+    });
     found.into_iter().for_each(|diagnostic| context.report(diagnostic));
 }
 
@@ -44,23 +50,48 @@ fn check_package(
         return None;
     }
     let path = paths::join(directory, package_json::NAME);
-    let is_set = context.config.node_version.is_some();
-    let place = if is_set { Place::Value(Pointer::parse("/node_version")) } else { project(context) };
-    let selected = if is_set {
-        format!("`node_version` selects Node.js {major}")
-    } else {
-        format!("the image has Node.js {major} by default")
-    };
+    let (place, selected) = selected(context, major);
     let message = format!("{selected}, but `{}` requires `{written_range}`", written(&path));
     // Odd versions have no long-term support, and no images.
     let other = (OLDEST_NODE..OLDEST_NODE + MAJORS).step_by(2).find(|major| has(&range, *major));
     let help = match other {
-        Some(other) if is_set => format!("write `\"{other}\"`"),
-        Some(other) => format!("add `\"node_version\": \"{other}\"`"),
+        Some(other) => help(context, other),
         None => format!("change the range: the server needs Node.js {OLDEST_NODE} or later"),
     };
     let related = quoted(context, &path, written_range, format!("does not include {major}"));
     Some(Diagnostic::new(rule, place, message).related(related).help(help))
+}
+
+/// Reports a file that selects another Node.js on this machine.
+fn check_version_file(context: &Context<'_>, directory: &str, major: u64) -> Option<Diagnostic> {
+    let VersionFile { path, text, span } = version_file::find(directory, NODE_FILES, context.files)?;
+    let other: u64 = text[span.clone()].split('.').next()?.parse().ok()?;
+    if other == major || other < OLDEST_NODE {
+        return None;
+    }
+    let (place, selected) = selected(context, major);
+    let message = format!("{selected}, but `{}` selects {other}", written(&path));
+    let related = Related::new(&path, &text, span, "for `dev` and other tools on this machine");
+    let help = help(context, other);
+    Some(Diagnostic::new(&UNTESTED_NODE, place, message).related(related).help(help))
+}
+
+/// What selects the Node.js of the image, and the same as the start of a message.
+fn selected(context: &Context<'_>, major: u64) -> (Place, String) {
+    match context.config.node_version {
+        Some(_) => {
+            (Place::Value(Pointer::parse("/node_version")), format!("`node_version` selects Node.js {major}"))
+        }
+        None => (project(context), format!("the image has Node.js {major} by default")),
+    }
+}
+
+/// How to select this version.
+fn help(context: &Context<'_>, major: u64) -> String {
+    match context.config.node_version {
+        Some(_) => format!("write `\"{major}\"`"),
+        None => format!("add `\"node_version\": \"{major}\"`"),
+    }
 }
 
 /// Whether `range` has a version of this major one.

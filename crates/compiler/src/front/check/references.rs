@@ -135,6 +135,8 @@ fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnost
     let shown = written(path);
     let message = if context.files.is_directory(path) {
         format!("`{shown}` is a directory, not a file")
+    } else if let Some(missing) = missing_directory(context, path) {
+        format!("there is no directory `{}`", written(&missing))
     } else {
         format!("there is no file `{shown}`")
     };
@@ -148,6 +150,13 @@ fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnost
         return Some(diagnostic.help("write a path relative to the directory of the configuration"));
     };
     Some(diagnostic.help(format!("did you mean `{near}`?")).likely_fix(Edit::Replace(near)))
+}
+
+/// The outermost directory around the file at `path` that does not exist.
+fn missing_directory(context: &Context<'_>, path: &str) -> Option<String> {
+    let ends = path.match_indices('/').map(|(at, _)| &path[..at]);
+    let mut directories = ends.filter(|it| !it.is_empty() && !it.ends_with(".."));
+    directories.find(|it| !context.files.is_directory(it)).map(str::to_owned)
 }
 
 fn check_type(located: &Located, variant: Variant, place: Place, path: &str) -> Option<Diagnostic> {

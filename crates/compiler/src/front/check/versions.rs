@@ -8,16 +8,23 @@ use super::Context;
 use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Rule, rule};
 use crate::front::base_image::is_api_version;
 use crate::front::config::Config;
+use crate::front::reference::Located;
+use crate::paths;
 use crate::server::{OLDEST_NODE, RETIRED_DISTROS};
 
 /// All rules of this check.
-pub(super) const RULES: &[&Rule] =
-    &[&INVALID_API_VERSION, &INVALID_NODE_VERSION, &SERDE_NEEDS_NEWER_SERVER, &UNAVAILABLE_DISTRO];
+pub(super) const RULES: &[&Rule] = &[
+    &INVALID_API_VERSION,
+    &INVALID_NODE_VERSION,
+    &NEEDLESS_PYTHON,
+    &SERDE_NEEDS_NEWER_SERVER,
+    &UNAVAILABLE_DISTRO,
+];
 
 pub(super) fn check(context: &mut Context<'_>) {
     let node = context.config.node_version.as_deref().and_then(check_node);
     let api = context.config.api_version.as_deref().and_then(check_api);
-    let found = [node, api, check_serde(context), check_distro(context.config)];
+    let found = [node, api, check_serde(context), check_distro(context.config), check_needless(context)];
     found.into_iter().flatten().for_each(|diagnostic| context.report(diagnostic));
 }
 
@@ -36,6 +43,21 @@ fn check_distro(config: &Config) -> Option<Diagnostic> {
     let fix = Edit::string(other);
     let fix = (pointer == "/image_distro").then(|| Fix::likely(diagnostic.place.clone(), fix));
     Some(diagnostic.help(format!("use `{other}`")).fix(fix))
+}
+
+/// Reports a version of Python that makes the server a Python one, where nothing else is Python.
+fn check_needless(context: &Context<'_>) -> Option<Diagnostic> {
+    let config = context.config;
+    config.python_version.as_ref()?;
+    let is_javascript = |located: &Located| paths::is_javascript(&located.text[located.path_part()]);
+    let has_python = config.entries().next().is_some() || config.source.is_some();
+    if has_python || context.references.is_empty() || !context.references.iter().all(is_javascript) {
+        return None;
+    }
+    let place = Place::Key(Pointer::parse("/python_version"));
+    let message = "`python_version` selects the server in Python, and no file of the configuration is Python";
+    let diagnostic = Diagnostic::new(&NEEDLESS_PYTHON, place.clone(), message);
+    Some(diagnostic.help("remove it for the server in JavaScript").fix(Fix::likely(place, Edit::Remove)))
 }
 
 fn check_node(version: &str) -> Option<Diagnostic> {
@@ -101,6 +123,8 @@ fn check_serde(context: &Context<'_>) -> Option<Diagnostic> {
 }
 
 static UNAVAILABLE_DISTRO: Rule = rule!("unavailable-distro");
+
+static NEEDLESS_PYTHON: Rule = rule!("needless-python");
 
 static INVALID_API_VERSION: Rule = rule!("invalid-api-version");
 
