@@ -220,6 +220,33 @@ mod tests {
     }
 
     #[test]
+    fn overrides_of_pnpm_are_those_of_the_lock_file() {
+        let lock = "lockfileVersion: '9.0'\n\noverrides:\n  a: 1.2.3\n\nimporters:\n\n  .:\n    dependencies:\n      a:\n        specifier: 1.2.3\n        version: 1.2.3\n";
+        let pnpm = yaml::read(section(lock, "importers").unwrap()).unwrap();
+        for (overrides, other, changed_one) in [
+            (json!({ "a": "1.2.3" }), None, None),
+            (json!({ "a": "^1" }), Some(("a", Some("1.2.3"))), Some("a")),
+            (json!({ "a": "1.2.3", "b": "2" }), Some(("b", None)), None),
+        ] {
+            let text =
+                json!({ "dependencies": { "a": "^1" }, "pnpm": { "overrides": overrides } }).to_string();
+            let manifest = package_json::read(&text).unwrap();
+            let replaced = manifest.replacements().unwrap();
+            let found = other_replacement(&replaced, lock);
+            let found = found.as_ref().map(|(name, locked)| (name.as_str(), locked.as_deref()));
+            assert_eq!(found, other, "{text}");
+            let found = changed(&manifest, &replaced, &pnpm["importers"]["."]).map(|(name, ..)| name);
+            assert_eq!(found, changed_one, "{text}");
+        }
+        for overrides in
+            [json!({ "a>b": "1" }), json!({ "a@1": "2" }), json!({ "a": "$b" }), json!({ "a": "npm:b@1" })]
+        {
+            let text = json!({ "pnpm": { "overrides": overrides } }).to_string();
+            assert!(package_json::read(&text).unwrap().replacements().is_none(), "{text}");
+        }
+    }
+
+    #[test]
     fn optional_and_overridden_packages_are_not_compared() {
         let packages = json!({ "node_modules/a": { "version": "1.0.0" } });
         for manifest in [
