@@ -4,26 +4,27 @@
 //! as they do for them, and neither the binary nor its start-up grows by a client of the API. Values of secrets reach it on
 //! stdin alone.
 //!
-//! The state is in the cluster. A revision is a ConfigMap with a [`Record`]: what its objects are made from, without values
-//! of secrets. Deploying, rolling back, updating and restarting are one operation: make a new revision from a record, apply
+//! The state is in the cluster. A revision is a ConfigMap with a [`Record`]: the inputs of its objects, without values of
+//! secrets. Deploying, rolling back, updating and restarting are one operation: make a new revision from a record, apply
 //! its objects, and wait for them. A Lease keeps two of them apart, and expires when its holder is killed.
 
 mod access;
 mod change;
 mod deploy;
+mod difference;
 mod error;
 mod follow;
 mod kubectl;
 mod lease;
-mod rehearse;
 mod revision;
 mod rollout;
 mod secrets;
+mod status;
 mod target;
 
-pub use change::Change;
+pub use change::{Change, ContainerValues};
 pub use deploy::run;
-pub use error::Error;
+pub use error::{Error, Kind};
 pub use follow::LogQuery;
 pub use revision::{Deployment, Record, Revision};
 pub use target::{Cluster, Target};
@@ -41,6 +42,9 @@ const COMPONENT: &str = "app.kubernetes.io/component";
 
 /// The label of our objects.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// The annotation of revisions and workloads with the digest of their record.
+const DIGEST: &str = "agentcli/digest";
 
 /// The label of pods with their revision.
 const REVISION: &str = "agentcli/revision";

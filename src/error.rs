@@ -10,6 +10,7 @@
 //! | 70 | a bug in agentcli |
 //! | 130 | interrupted |
 
+use crate::cluster::Kind;
 use crate::engine::Refusal;
 use crate::live::Interrupted;
 use crate::{api, cluster, compose, dev, engine, invoke, lsp, project, registry, ship, up};
@@ -325,9 +326,9 @@ fn api_code(error: &api::Error) -> u8 {
 
 fn cluster_code(error: &cluster::Error) -> u8 {
     match error {
-        cluster::Error::Refused { .. } => 2,
-        cluster::Error::Denied { .. } => 3,
-        cluster::Error::Busy { .. } | cluster::Error::Unreachable { .. } => 4,
+        cluster::Error::Cluster { kind: Kind::Refused, .. } => 2,
+        cluster::Error::Cluster { kind: Kind::Denied, .. } => 3,
+        cluster::Error::Cluster { kind: Kind::Busy | Kind::Unreachable, .. } => 4,
         _ => 1,
     }
 }

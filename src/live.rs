@@ -8,7 +8,7 @@ mod sources;
 mod stop;
 mod urls;
 
-pub use event::{Change, Crash, Event, Reporter, Request, Run};
+pub use event::{Change, Crash, Event, FieldChange, Reporter, Request, Run};
 pub use lines::{LineSender, Lines, Splitter, lines, read_lines};
 pub use relay::relay;
 pub use sources::{Happening, Sources};

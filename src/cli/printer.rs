@@ -10,10 +10,11 @@ use super::console::{ERROR, FINE, HEADING, NOTE, WARNING, count, note, paint, sa
 use super::env::Env;
 use super::image;
 use super::progress::{Progress, Style, amount, size};
+use super::table;
 use crate::child::open_browser;
 use crate::compiler::front::source::Source;
 use crate::engine::{self, BuildEvent, BuildReporter};
-use crate::live::{Change, Crash, Event, Reporter, Request, Run, Urls};
+use crate::live::{Change, Crash, Event, FieldChange, Reporter, Request, Run, Urls};
 use log::Log;
 use progress_line::ProgressLine;
 use replaced::Replaced;
@@ -206,6 +207,7 @@ impl<C> Printer<'_, C> {
             Event::Would { step, message } => {
                 return self.result(&format!("{step:<8} {}", visible_line(message)));
             }
+            Event::Changes { changes } => return self.changes(changes),
             Event::Built { id, .. } => ("built", id.clone()),
             Event::Pushed { image } => ("pushed", image.clone()),
             Event::Packed { files, bytes } => ("packed", amount(*files, *bytes)),
@@ -225,6 +227,19 @@ impl<C> Printer<'_, C> {
             _ => return,
         };
         self.say(NOTE, word, &visible_line(&text));
+    }
+
+    fn changes(&mut self, changes: &[FieldChange]) {
+        if changes.is_empty() {
+            return self.result("nothing changes");
+        }
+        let row = |it: &FieldChange| {
+            let FieldChange { object, field, before, after, .. } = it.clone();
+            vec![it.action.to_owned(), object, field, before, after]
+        };
+        let rows: Vec<Vec<String>> = changes.iter().map(row).collect();
+        let text = table::render(&self.env.out, &["ACTION", "OBJECT", "FIELD", "BEFORE", "AFTER"], &rows);
+        self.result(text.trim_end());
     }
 
     fn deployed(&mut self, status: &str, name: &str, rows: [(&str, Option<&String>); 3]) {

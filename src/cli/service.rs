@@ -67,11 +67,6 @@ impl<'a> Service<'a> {
         Ok(self.runtime.block_on(self.env.stop.unless_asked(pause))?)
     }
 
-    /// Asks the user to confirm a change; without a terminal, `option` confirms it.
-    pub(super) fn confirm(&mut self, question: &str, option: &str) -> Result<(), Error> {
-        ask::confirm_if_possible(self.env, &self.runtime, question, option)
-    }
-
     /// Asks whether a service that the project chose gets this, with `secrets`; without a terminal, an address that the user
     /// passes is the answer.
     pub(super) fn confirm_address<'s>(

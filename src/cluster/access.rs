@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 
+use super::error::Kind;
 use super::{Cluster, Error, INSTANCE, KINDS, MANAGED_BY, MANAGER, label, list, text, title};
 use crate::compiler::words::listed;
-use crate::kubernetes::Manifests;
+use crate::live::FieldChange;
 
 /// The oldest version of Kubernetes, as its second number: the Job of the migrations has a sidecar.
 const OLDEST: u32 = 29;
@@ -25,13 +26,15 @@ const RIGHTS: &[(&[&str], &str, &str)] = &[
 const VERBS: &[&str] = &["get", "list", "create", "patch", "delete"];
 
 impl Cluster {
-    /// Refuses what the cluster would refuse later.
-    pub(super) async fn check(&self, deployment: &str, manifests: &Manifests) -> Result<(), Error> {
+    /// Refuses what the cluster would refuse later. Returns what applying the objects would change.
+    pub(super) async fn check(&self, deployment: &str, objects: &[Value]) -> Result<Vec<FieldChange>, Error> {
         self.check_version().await?;
         self.check_namespace().await?;
         self.check_lacking(&self.lacking().await?)?;
-        self.check_owner(deployment, &manifests.objects).await?;
-        self.rehearse(&manifests.objects).await
+        let live = self.live(objects).await?;
+        self.check_owner(deployment, &live)?;
+        self.check_pods(objects).await?;
+        self.differences(&live, objects).await
     }
 
     /// What the cluster lacks for deployments, without changing anything: for each subject its state, or the error.
@@ -55,7 +58,7 @@ impl Cluster {
         }
         let lacking = listed(lacking.iter().map(String::as_str));
         let message = format!("you may not {lacking} in {}", self.title());
-        Err(Error::denied(message, "ask the operator of the cluster for a Role with these rights"))
+        Err(Kind::Denied.error(message, "ask the operator of the cluster for a Role with these rights"))
     }
 
     /// The versions of kubectl and of the cluster.
@@ -71,11 +74,11 @@ impl Cluster {
         let (client, server) = (version("clientVersion"), version("serverVersion"));
         if minor("clientVersion") < OLDEST_KUBECTL {
             let message = format!("kubectl {client} is too old: it needs v1.{OLDEST_KUBECTL} or newer");
-            return Err(Error::refused(message, "update it: https://kubernetes.io/docs/tasks/tools/"));
+            return Err(Kind::Refused.error(message, "update it: https://kubernetes.io/docs/tasks/tools/"));
         }
         if minor("serverVersion") < OLDEST {
             let message = format!("the cluster runs Kubernetes {server}, which is older than v1.{OLDEST}");
-            return Err(Error::refused(message, "update the cluster, or pass another --context"));
+            return Err(Kind::Refused.error(message, "update the cluster, or pass another --context"));
         }
         Ok((client, server))
     }
@@ -84,16 +87,16 @@ impl Cluster {
     pub(super) async fn check_namespace(&self) -> Result<(), Error> {
         let name = &self.namespace;
         let found = match self.kubectl.objects(&["get", "namespace", name, "--ignore-not-found"], "").await {
-            Err(Error::Denied { .. }) => return Ok(()),
+            Err(error) if error.is(Kind::Denied) => return Ok(()),
             found => found?,
         };
         match found.first().map(|namespace| text(namespace, "/status/phase")) {
-            Some("Terminating") => Err(Error::refused(
+            Some("Terminating") => Err(Kind::Refused.error(
                 format!("the namespace `{name}` is being deleted"),
                 "wait until it is gone and create it again, or pass another --namespace",
             )),
             Some(_) => Ok(()),
-            None => Err(Error::refused(
+            None => Err(Kind::Refused.error(
                 format!("there is no namespace `{name}` in the cluster of context `{}`", self.context),
                 format!("create it: kubectl --context {} create namespace {name}", self.context),
             )),
@@ -139,33 +142,29 @@ impl Cluster {
     }
 
     /// Refuses objects with our names that are not of this deployment.
-    async fn check_owner(&self, deployment: &str, objects: &[Value]) -> Result<(), Error> {
-        let found = self.kubectl.objects(&["get", "--ignore-not-found", "-f", "-"], &list(objects)).await?;
+    fn check_owner(&self, deployment: &str, live: &[Value]) -> Result<(), Error> {
         let is_foreign = |it: &&Value| label(it, MANAGED_BY) != MANAGER || label(it, INSTANCE) != deployment;
-        let foreign: Vec<String> = found.iter().filter(is_foreign).map(title).collect();
+        let foreign: Vec<String> = live.iter().filter(is_foreign).map(title).collect();
         if foreign.is_empty() {
             return Ok(());
         }
-        let message = format!(
-            "{} in {} is not of this deployment",
-            listed(foreign.iter().map(String::as_str)),
-            self.title()
-        );
-        Err(Error::refused(message, "pass another --name or --namespace, or delete it"))
+        let names = listed(foreign.iter().map(String::as_str));
+        let message = format!("{names} in {} is not of this deployment", self.title());
+        Err(Kind::Refused.error(message, "pass another --name or --namespace, or delete it"))
     }
 
-    /// Applies the objects without effect, and their pods, which quotas and the security of pods concern.
-    async fn rehearse(&self, objects: &[Value]) -> Result<(), Error> {
-        let manager = format!("--field-manager={MANAGER}");
-        let arguments =
-            ["apply", "--server-side", "--force-conflicts", "--dry-run=server", &manager, "-f", "-"];
-        self.kubectl.run(&arguments, &list(objects)).await?;
+    /// Creates the pods of workloads without effect, which quotas and the security of pods concern.
+    async fn check_pods(&self, objects: &[Value]) -> Result<(), Error> {
         let pods: Vec<Value> = objects.iter().filter_map(pod).collect();
         match self.kubectl.run(&["create", "--dry-run=server", "-f", "-"], &list(&pods)).await {
             // Only controllers need the right to create pods.
-            Err(Error::Denied { message, .. }) if message.contains("cannot create resource") => Ok(()),
-            Err(Error::Denied { message, .. }) => {
-                Err(Error::refused(message, "see the Pod Security Standard of the namespace"))
+            Err(Error::Cluster { kind: Kind::Denied, message, .. })
+                if message.contains("cannot create resource") =>
+            {
+                Ok(())
+            }
+            Err(Error::Cluster { kind: Kind::Denied, message, .. }) => {
+                Err(Kind::Refused.error(message, "see the Pod Security Standard of the namespace"))
             }
             done => done.map(drop),
         }

@@ -4,9 +4,10 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::change::Change;
+use super::error::Kind;
 use super::lease::Lease;
-use super::revision::object_name;
-use super::rollout::{Outcome, has_failed, is_failing};
+use super::revision::{REVISIONS, object_name};
+use super::rollout::{Outcome, Rollout};
 use super::secrets::Secrets;
 use super::{
     COMPONENT, Cluster, Deployment, Error, INSTANCE, KINDS, MANAGED_BY, MANAGER, Revision, label, list, text,
@@ -15,16 +16,21 @@ use super::{
 use crate::api::time;
 use crate::api::wire::RevisionStatus;
 use crate::kubernetes::Manifests;
-use crate::live::{Event, Reporter};
+use crate::live::{Event, FieldChange, Reporter};
 use crate::ship::{self, Hooks};
 
 /// The image of the server while none is built yet.
 const UNBUILT: &str = "agentcli.invalid/unbuilt";
 
-/// Parts of a deployment, in the order in which they are applied and waited for; the last one is everything else.
-const PHASES: [&[&str]; 2] = [&["config", "postgres", "redis"], &["migrations"]];
+/// A revision that is not made yet.
+struct Planned {
+    number: u32,
+    digest: String,
+    manifests: Manifests,
+    secrets: Secrets,
+}
 
-/// Makes a revision and waits until it serves. Returns its number; none for a dry run.
+/// Makes a revision, unless the newest is the same, and waits until it serves. Returns its number; none for a dry run.
 ///
 /// # Errors
 ///
@@ -37,122 +43,160 @@ pub async fn run<H: Hooks>(
     shipping: Option<&ship::Request>,
     hooks: &mut H,
 ) -> Result<Option<u32>, Error> {
-    let (manifests, secrets) = cluster.planned(&mut change, found.as_ref()).await?;
-    for note in manifests.notes.iter().filter(|_| shipping.is_some()) {
+    let number = make(cluster, found, &mut change, shipping, hooks).await?;
+    if let (Some(number), Some(_)) = (number, shipping) {
+        hooks.event(&Event::Result {
+            status: if change.wait.is_some() { "deployed" } else { "submitted" },
+            name: change.name.clone(),
+            deployment_id: change.name.clone(),
+            revision_id: number.to_string(),
+            url: Some(change.record.url(cluster, &change.name)),
+        });
+    }
+    Ok(number)
+}
+
+async fn make<H: Hooks>(
+    cluster: &Cluster,
+    found: Option<Deployment>,
+    change: &mut Change,
+    shipping: Option<&ship::Request>,
+    hooks: &mut H,
+) -> Result<Option<u32>, Error> {
+    let planned = cluster.plan(change, found.as_ref()).await?;
+    for note in planned.manifests.notes.iter().filter(|_| shipping.is_some()) {
         hooks.note(note.clone());
     }
-    if let Some(number) = cluster.unchanged(&change, found.as_ref(), &secrets, &manifests).await? {
-        hooks.note(format!("revision {number} is up to date"));
-        if shipping.is_some() {
-            hooks.event(&cluster.result("deployed", &change.name, number));
-        }
-        return Ok(Some(number));
+    if cluster.is_unchanged(change, found.as_ref(), &planned).await? {
+        return Ok(Some(up_to_date(&planned, hooks)));
     }
-    cluster.check(&change.name, &manifests).await?;
+    let differences = cluster.check(&change.name, &planned.manifests.objects).await?;
     if change.is_dry_run {
-        cluster.rehearsed(&change, &secrets, &manifests, hooks).await?;
+        cluster.report(&change.name, &planned, differences, hooks).await?;
         return Ok(None);
     }
     if let Some(shipping) = shipping {
-        let title = format!("deployment `{}`", change.name);
-        let place = cluster.title();
-        if !cluster.is_local
-            && !cluster.kubectl.stop.unless_asked(hooks.confirm_creation(&title, &place)).await?
-        {
-            return Err(ship::Error::Declined.into());
-        }
+        cluster.confirm(&change.name, found.is_some(), hooks).await?;
         if change.record.image.is_empty() {
             change.record.image = ship::external_image(shipping, &cluster.kubectl.stop, hooks).await?;
         }
     }
     let mut lease = Lease::take(cluster, &change.name, hooks).await?;
-    let done = cluster.revise(&mut change, &mut lease, hooks).await;
+    let done = cluster.revise(change, &mut lease, hooks).await;
     lease.release().await;
-    let number = done?;
-    if shipping.is_some() {
-        let status = if change.wait.is_some() { "deployed" } else { "submitted" };
-        hooks.event(&cluster.result(status, &change.name, number));
-    }
-    Ok(Some(number))
+    done.map(Some)
+}
+
+fn up_to_date(planned: &Planned, reporter: &mut impl Reporter) -> u32 {
+    let number = planned.number - 1;
+    reporter.note(format!("revision {number} is up to date"));
+    number
 }
 
 impl Cluster {
-    fn result(&self, status: &'static str, name: &str, number: u32) -> Event {
-        Event::Result {
-            status,
-            name: name.to_owned(),
-            deployment_id: name.to_owned(),
-            revision_id: number.to_string(),
-            url: Some(self.url(name)),
-        }
-    }
-
-    /// The objects and Secrets of a change. The variables are those that the deployment has, and the new ones.
-    async fn planned(
-        &self,
-        change: &mut Change,
-        found: Option<&Deployment>,
-    ) -> Result<(Manifests, Secrets), Error> {
+    /// Plans the next revision. Its variables are those that the deployment has, and the new ones. One whose deployer was
+    /// killed goes on.
+    async fn plan(&self, change: &mut Change, found: Option<&Deployment>) -> Result<Planned, Error> {
         let latest = found.and_then(Deployment::latest);
-        let removed = |name: &String| matches!(change.secrets.get(name), Some(None));
+        let is_removed = |name: &String| matches!(change.secrets.get(name), Some(None));
         let mut variables: Vec<String> = latest.map(|it| it.record.variables.clone()).unwrap_or_default();
         variables.extend(change.record.variables.iter().chain(change.secrets.keys()).cloned());
-        variables.retain(|name| !removed(name));
+        variables.retain(|name| !is_removed(name));
         variables.sort();
         variables.dedup();
         change.record.variables = variables;
-        let number = latest.map_or(1, |it| it.number + 1);
         let mut record = change.record.clone();
         if record.image.is_empty() {
             record.image = UNBUILT.to_owned();
         }
+        let digest = record.digest();
+        let is_resumed = |it: &&Revision| !it.status.is_final() && it.digest == digest && !change.is_forced;
+        let number = match (latest.filter(is_resumed), latest) {
+            (Some(resumed), _) => resumed.number,
+            (None, Some(latest)) => latest.number + 1,
+            (None, None) => 1,
+        };
         let manifests = record.manifests((&change.name, &self.namespace), number)?;
         let secrets = Secrets::read(self, change, &manifests).await?;
-        Ok((manifests, secrets))
+        Ok(Planned { number, digest, manifests, secrets })
     }
 
-    /// The number of the revision that serves, if it is what a change asks for.
-    async fn unchanged(
+    /// Whether the newest revision serves and is the planned one, and nobody has changed its objects. Jobs may be gone.
+    async fn is_unchanged(
         &self,
         change: &Change,
         found: Option<&Deployment>,
-        secrets: &Secrets,
-        manifests: &Manifests,
-    ) -> Result<Option<u32>, Error> {
-        let Some(latest) = found.and_then(Deployment::latest) else { return Ok(None) };
-        let is_same = latest.status == RevisionStatus::Deployed && latest.digest == change.record.digest();
-        if change.is_forced || !is_same || secrets.change() {
-            return Ok(None);
+        planned: &Planned,
+    ) -> Result<bool, Error> {
+        let serves = |it: &&Revision| it.status == RevisionStatus::Deployed && it.digest == planned.digest;
+        let latest = found.and_then(Deployment::latest).filter(serves);
+        if latest.is_none() || change.is_forced || planned.secrets.change() {
+            return Ok(false);
         }
-        let lives = self
-            .kubectl
-            .objects(&["get", "--ignore-not-found", "-f", "-"], &list(&manifests.objects))
-            .await?;
-        let all = manifests.objects.iter().filter(|it| it["kind"] != "Job");
-        let is_there = |it: &Value| lives.iter().any(|live| title(live) == title(it));
-        Ok(all.into_iter().all(is_there).then_some(latest.number))
+        let is_kept = |object: &&Value| object["kind"] != "Job";
+        let objects: Vec<Value> = planned.manifests.objects.iter().filter(is_kept).cloned().collect();
+        Ok(self.differences(&self.live(&objects).await?, &objects).await?.is_empty())
+    }
+
+    /// Asks whether to go on, unless the cluster is on this machine.
+    async fn confirm(&self, name: &str, exists: bool, hooks: &mut impl Hooks) -> Result<(), Error> {
+        let place = self.title();
+        let question = if exists {
+            format!("Update the deployment `{name}` in {place}?")
+        } else {
+            format!("There is no deployment `{name}` in {place}. Create it?")
+        };
+        if self.is_local || self.kubectl.stop.unless_asked(hooks.confirm(&question)).await? {
+            return Ok(());
+        }
+        Err(ship::Error::Declined.into())
+    }
+
+    /// Reports what a deploy would change.
+    async fn report(
+        &self,
+        name: &str,
+        planned: &Planned,
+        differences: Vec<FieldChange>,
+        reporter: &mut impl Reporter,
+    ) -> Result<(), Error> {
+        let secrets = planned.secrets.changed().flat_map(|(name, is_new, keys)| {
+            let action = if is_new { "create" } else { "update" };
+            let change = move |key: &str| FieldChange {
+                field: format!("data.{key}"),
+                ..FieldChange::whole(action, format!("Secret {name}"))
+            };
+            keys.into_iter().map(change).collect::<Vec<_>>()
+        });
+        let mut changes: Vec<FieldChange> = secrets.chain(differences).collect();
+        for change in changes.iter_mut().filter(|change| change.after == UNBUILT) {
+            change.after = "(to be built)".to_owned();
+        }
+        let gone = self.gone(name, &planned.manifests.objects).await?;
+        changes.extend(gone.iter().map(|object| FieldChange::whole("delete", title(object))));
+        reporter.event(&Event::Changes { changes });
+        Ok(())
     }
 
     /// Makes the revision, under the Lease of the deployment.
-    async fn revise<H: Reporter>(
+    async fn revise<R: Reporter>(
         &self,
         change: &mut Change,
         lease: &mut Lease<'_>,
-        reporter: &mut H,
+        reporter: &mut R,
     ) -> Result<u32, Error> {
-        // Another one may have deployed meanwhile.
+        // Another one may have deployed meanwhile, and a build may have made the same image.
         let found = self.deployment(&change.name).await?;
-        let (_, secrets) = self.planned(change, found.as_ref()).await?;
-        let digest = change.record.digest();
-        let latest = found.as_ref().and_then(Deployment::latest);
+        let planned = self.plan(change, found.as_ref()).await?;
+        if self.is_unchanged(change, found.as_ref(), &planned).await? {
+            return Ok(up_to_date(&planned, reporter));
+        }
+        let Planned { number, digest, manifests, secrets } = planned;
         let id = || change.name.clone();
         match &found {
             Some(_) => reporter.event(&Event::Found { deployment_id: id(), name: id() }),
             None => reporter.event(&Event::Created { deployment_id: id(), name: id() }),
         }
-        // One whose deployer was killed goes on.
-        let resumed = latest.filter(|it| !it.status.is_final() && it.digest == digest && !change.is_forced);
-        let number = resumed.or(latest).map_or(1, |it| it.number + u32::from(resumed.is_none()));
         let mut revision = Revision {
             number,
             record: change.record.clone(),
@@ -164,140 +208,103 @@ impl Cluster {
         reporter.event(&Event::Revision { deployment_id: id(), revision_id: number.to_string() });
         self.write(&change.name, &revision).await?;
         secrets.write(self, &change.name).await?;
-        let manifests = revision.record.manifests((&change.name, &self.namespace), number)?;
-        let start = Instant::now();
         let Some(wait) = change.wait else {
             self.kubectl.apply(&list(&manifests.objects)).await?;
             return Ok(number);
         };
-        let outcome = self
-            .roll_out(&change.name, &revision, &manifests.objects, (start + wait, &mut *lease), reporter)
-            .await?;
-        let (reason, is_late) = match outcome {
-            Outcome::Ready => {
-                revision.status = RevisionStatus::Deployed;
-                self.write(&change.name, &revision).await?;
-                self.prune(&change.name, &manifests.objects).await?;
-                let status = revision.status.word().to_owned();
-                reporter.event(&Event::Status { status, seconds: start.elapsed().as_secs_f64() });
-                return Ok(number);
-            }
-            Outcome::Failed(reason) => (reason, false),
-            Outcome::Late(last) => {
-                let last = last.map(|last| format!("; {last}")).unwrap_or_default();
-                (format!("not ready after {} s{last}", wait.as_secs()), true)
-            }
+        let (start, deployment) = (Instant::now(), &*change.name);
+        let deadline = start + wait;
+        let mut rollout = Rollout { cluster: self, deployment, revision: number, deadline, lease, reporter };
+        let outcome = rollout.run(&manifests.objects).await?;
+        let Outcome::Unready { reason, is_late } = outcome else {
+            revision.status = RevisionStatus::Deployed;
+            self.write(deployment, &revision).await?;
+            self.prune(deployment, &manifests.objects).await?;
+            let status = revision.status.word().to_owned();
+            reporter.event(&Event::Status { status, seconds: start.elapsed().as_secs_f64() });
+            return Ok(number);
         };
         revision.status = RevisionStatus::DeployFailed;
         revision.reason = Some(reason.clone());
-        self.write(&change.name, &revision).await?;
+        self.write(deployment, &revision).await?;
         let before = found.as_ref().and_then(Deployment::active);
-        if change.is_atomic {
-            let deadline = Instant::now() + wait;
-            self.go_back(&change.name, before, &secrets, (deadline, lease), reporter).await?;
-        } else if let Some(before) = before
-            && self.serves(&change.name, before.number).await?
-        {
-            reporter.note(format!("revision {} still serves", before.number));
+        match before {
+            Some(before) if change.is_atomic => {
+                rollout.revision = before.number;
+                rollout.deadline = Instant::now() + wait;
+                self.go_back(before, &secrets, rollout).await?;
+            }
+            None if change.is_atomic => {
+                self.delete(deployment, false).await?;
+                reporter.note("removed everything but volumes, since no revision has served".to_owned());
+            }
+            Some(before) if self.serves(deployment, before.number).await? => {
+                reporter.note(format!("revision {} still serves", before.number));
+            }
+            _ => {}
         }
-        let message = format!("revision {number} of `{}` did not start: {reason}", change.name);
-        let logs = format!("agentcli deploy logs {} --revision-id {number} --to kubernetes", change.name);
+        let late = if is_late { format!("not ready after {} s; ", wait.as_secs()) } else { String::new() };
+        let message = format!("revision {number} of `{deployment}` did not start: {late}{reason}");
+        let logs = format!("agentcli deploy logs {deployment} --revision-id {number} --to kubernetes");
         let later = if is_late { ", or raise --timeout" } else { "" };
-        Err(Error::failed(message, format!("see its log with `{logs}`{later}")))
+        Err(Kind::Failed.error(message, format!("see its log with `{logs}`{later}")))
     }
 
-    /// Applies objects phase by phase, and waits for each.
-    async fn roll_out<H: Reporter>(
+    /// Goes back to the revision that served before.
+    async fn go_back<R: Reporter>(
         &self,
-        name: &str,
-        revision: &Revision,
-        objects: &[Value],
-        (deadline, lease): (Instant, &mut Lease<'_>),
-        reporter: &mut H,
-    ) -> Result<Outcome, Error> {
-        let phase = |object: &Value| {
-            let component = label(object, COMPONENT);
-            PHASES.iter().position(|parts| parts.contains(&component)).unwrap_or(PHASES.len())
-        };
-        for number in 0..=PHASES.len() {
-            let part: Vec<&Value> = objects.iter().filter(|object| phase(object) == number).collect();
-            if part.is_empty() {
-                continue;
-            }
-            for job in part.iter().filter(|it| it["kind"] == "Job") {
-                self.remove_failed(job).await?;
-            }
-            self.kubectl.apply(&list(part.iter().copied())).await?;
-            let awaited = |it: &&Value| matches!(text(it, "/kind"), "Deployment" | "StatefulSet" | "Job");
-            let awaited: Vec<&Value> = part.into_iter().filter(awaited).collect();
-            match self.settle(name, revision.number, &awaited, (deadline, &mut *lease), reporter).await? {
-                Outcome::Ready => {}
-                outcome => return Ok(outcome),
-            }
-        }
-        Ok(Outcome::Ready)
-    }
-
-    /// Removes a Job that has failed or is failing, so that it runs again.
-    async fn remove_failed(&self, job: &Value) -> Result<(), Error> {
-        let name = text(job, "/metadata/name");
-        let selector = format!("batch.kubernetes.io/job-name={name}");
-        let pods = self.kubectl.objects(&["get", "pods", "-l", &selector], "").await?;
-        let found = self.kubectl.objects(&["get", "job", name, "--ignore-not-found"], "").await?;
-        if pods.iter().any(is_failing) || found.iter().any(has_failed) {
-            self.kubectl.run(&["delete", "job", name, "--ignore-not-found"], "").await?;
-        }
-        Ok(())
-    }
-
-    /// Goes back to the revision that served before, or to nothing if there was none.
-    async fn go_back<H: Reporter>(
-        &self,
-        name: &str,
-        before: Option<&Revision>,
+        before: &Revision,
         secrets: &Secrets,
-        (deadline, lease): (Instant, &mut Lease<'_>),
-        reporter: &mut H,
+        mut rollout: Rollout<'_, '_, R>,
     ) -> Result<(), Error> {
-        let Some(before) = before else {
-            self.delete(name, false).await?;
-            reporter.note("removed everything but volumes, since no revision has served".to_owned());
-            return Ok(());
-        };
-        lease.renew().await?;
+        let name = rollout.deployment;
+        rollout.lease.renew().await?;
         secrets.restore(self, name).await?;
         let objects = before.record.manifests((name, &self.namespace), before.number)?.objects;
-        let reason = match self.roll_out(name, before, &objects, (deadline, lease), reporter).await? {
+        let number = before.number;
+        match rollout.run(&objects).await? {
             Outcome::Ready => {
                 self.prune(name, &objects).await?;
-                reporter.note(format!("went back to revision {}, which serves", before.number));
-                return Ok(());
+                rollout.reporter.note(format!("went back to revision {number}, which serves"));
             }
-            Outcome::Failed(reason) => reason,
-            Outcome::Late(last) => last.unwrap_or_else(|| "the time is over".to_owned()),
-        };
-        reporter.warn(format!("revision {} does not get ready either: {reason}", before.number));
+            Outcome::Unready { reason, .. } => {
+                rollout.reporter.warn(format!("revision {number} does not get ready either: {reason}"));
+            }
+        }
         Ok(())
     }
 
     /// Removes objects of earlier revisions, and revisions that are no longer needed.
     async fn prune(&self, name: &str, objects: &[Value]) -> Result<(), Error> {
-        let selector = format!("{INSTANCE}={name},{MANAGED_BY}={MANAGER},{COMPONENT}!=revision");
-        let found =
-            self.kubectl.objects(&["get", KINDS, "-l", &selector, "--show-managed-fields"], "").await?;
-        let is_gone =
-            |it: &&Value| is_applied(it) && !objects.iter().any(|object| title(object) == title(it));
-        let gone =
-            found.iter().filter(is_gone).map(|it| format!("{}/{}", resource(it), text(it, "/metadata/name")));
+        let gone: Vec<String> = self.gone(name, objects).await?.iter().map(reference).collect();
         let deployment = self.deployment(name).await?;
         let surplus = deployment.iter().flat_map(Deployment::surplus);
         let surplus = surplus.map(|revision| format!("configmap/{}", object_name(name, revision.number)));
-        let all: Vec<String> = gone.chain(surplus).collect();
-        if all.is_empty() {
+        self.remove(gone.into_iter().chain(surplus).collect(), "--wait=false").await
+    }
+
+    /// The objects of earlier revisions that are not among `objects`.
+    async fn gone(&self, name: &str, objects: &[Value]) -> Result<Vec<Value>, Error> {
+        let mut found = self.owned(&format!("{INSTANCE}={name},{COMPONENT}!={REVISIONS}")).await?;
+        found.retain(|object| objects.iter().all(|it| title(it) != title(object)));
+        Ok(found)
+    }
+
+    /// The objects that we applied, of those with these labels: others may have copied them, as `kubectl expose` does.
+    async fn owned(&self, selector: &str) -> Result<Vec<Value>, Error> {
+        let selector = format!("{selector},{MANAGED_BY}={MANAGER}");
+        let mut found =
+            self.kubectl.objects(&["get", KINDS, "-l", &selector, "--show-managed-fields"], "").await?;
+        found.retain(is_applied);
+        Ok(found)
+    }
+
+    async fn remove(&self, references: Vec<String>, option: &str) -> Result<(), Error> {
+        if references.is_empty() {
             return Ok(());
         }
-        let names: Vec<&str> = all.iter().map(String::as_str).collect();
-        let arguments = [&["delete", "--ignore-not-found", "--wait=false"], &names[..]].concat();
+        let references: Vec<&str> = references.iter().map(String::as_str).collect();
+        let arguments = [&["delete", "--ignore-not-found", option], &references[..]].concat();
         self.kubectl.run(&arguments, "").await.map(drop)
     }
 
@@ -307,28 +314,31 @@ impl Cluster {
     ///
     /// The user may not.
     pub async fn delete(&self, name: &str, volumes: bool) -> Result<(), Error> {
-        let selector = format!("{INSTANCE}={name},{MANAGED_BY}={MANAGER}");
-        let kinds = format!("{KINDS},secrets,leases.coordination.k8s.io");
-        let arguments = ["delete", &kinds, "-l", &selector, "--ignore-not-found"];
-        self.kubectl.run(&arguments, "").await?;
+        let mut owned = self.owned(&format!("{INSTANCE}={name}")).await?;
+        owned.extend(self.own_secrets(name).await?);
+        owned.retain(is_applied);
+        // The last ones, so that what is interrupted can be repeated.
+        owned.sort_by_key(|object| label(object, COMPONENT) == REVISIONS);
+        let lease = Lease::object_name(name);
+        self.remove(owned.iter().map(reference).chain([format!("lease/{lease}")]).collect(), "--wait")
+            .await?;
         if volumes {
             let selector = format!("{INSTANCE}={name}");
-            self.kubectl
-                .run(&["delete", "persistentvolumeclaims", "-l", &selector, "--ignore-not-found"], "")
-                .await?;
+            let arguments = ["delete", "persistentvolumeclaims", "-l", &selector, "--ignore-not-found"];
+            self.kubectl.run(&arguments, "").await?;
         }
         Ok(())
     }
 }
 
-/// Whether an object was applied by us: others may have copied its labels, as `kubectl expose` does.
 fn is_applied(object: &Value) -> bool {
     let managers = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     managers.into_iter().flatten().any(|it| it["manager"] == MANAGER)
 }
 
-/// `deployment.apps` of an object, as kubectl names it.
-fn resource(object: &Value) -> String {
+/// `deployment.apps/hello`, as kubectl refers to an object.
+fn reference(object: &Value) -> String {
     let group = text(object, "/apiVersion").rsplit_once('/').map(|(group, _)| format!(".{group}"));
-    text(object, "/kind").to_ascii_lowercase() + &group.unwrap_or_default()
+    let kind = text(object, "/kind").to_ascii_lowercase();
+    format!("{kind}{}/{}", group.unwrap_or_default(), text(object, "/metadata/name"))
 }

@@ -3,29 +3,15 @@
 use crate::live::Interrupted;
 use crate::ship;
 
-/// Why a command on a cluster failed. Messages are lowercase fragments, hints are the next step.
+/// Why a command on a cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another deployment of the same name runs.
+    /// kubectl, the cluster or the revision failed, or does not allow it.
     #[error("{message}")]
-    Busy {
-        /// The reason.
-        message: String,
-        /// The next step.
-        hint: String,
-    },
-    /// The user lacks a right.
-    #[error("{message}")]
-    Denied {
-        /// The reason.
-        message: String,
-        /// The next step.
-        hint: String,
-    },
-    /// kubectl or the cluster failed, or the revision did not start.
-    #[error("{message}")]
-    Failed {
-        /// The reason.
+    Cluster {
+        /// What is to blame.
+        kind: Kind,
+        /// A lowercase fragment.
         message: String,
         /// The next step.
         hint: String,
@@ -33,60 +19,49 @@ pub enum Error {
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
-    /// The cluster or the deployment there does not allow it.
-    #[error("{message}")]
-    Refused {
-        /// The reason.
-        message: String,
-        /// The next step.
-        hint: String,
-    },
     /// The image could not be built or pushed.
     #[error(transparent)]
     Ship(#[from] ship::Error),
-    /// The cluster cannot be reached.
-    #[error("{message}")]
-    Unreachable {
-        /// The reason.
-        message: String,
-        /// The next step.
-        hint: String,
-    },
 }
 
-impl From<Interrupted> for Error {
-    fn from(_: Interrupted) -> Self {
-        Self::Interrupted
+/// What is to blame for an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Another deploy of the same name runs.
+    Busy,
+    /// The user lacks a right.
+    Denied,
+    /// kubectl or the cluster failed, or the revision did not start.
+    Failed,
+    /// The cluster or the deployment there does not allow it.
+    Refused,
+    /// The cluster cannot be reached.
+    Unreachable,
+}
+
+impl Kind {
+    pub(super) fn error(self, message: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::Cluster { kind: self, message: message.into(), hint: hint.into() }
     }
 }
 
 impl Error {
-    pub(super) fn busy(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Busy { message: message.into(), hint: hint.into() }
-    }
-
-    pub(super) fn denied(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Denied { message: message.into(), hint: hint.into() }
-    }
-
-    pub(super) fn failed(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Failed { message: message.into(), hint: hint.into() }
-    }
-
-    pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Refused { message: message.into(), hint: hint.into() }
+    pub(super) fn is(&self, wanted: Kind) -> bool {
+        matches!(self, Self::Cluster { kind, .. } if *kind == wanted)
     }
 
     /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Busy { hint, .. }
-            | Self::Denied { hint, .. }
-            | Self::Failed { hint, .. }
-            | Self::Refused { hint, .. }
-            | Self::Unreachable { hint, .. } => Some(hint.clone()),
+            Self::Cluster { hint, .. } => Some(hint.clone()),
             Self::Ship(error) => error.hint(),
             Self::Interrupted => None,
         }
+    }
+}
+
+impl From<Interrupted> for Error {
+    fn from(_: Interrupted) -> Self {
+        Self::Interrupted
     }
 }

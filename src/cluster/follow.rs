@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::error::Kind;
 use super::kubectl::Kubectl;
 use super::{COMPONENT, Cluster, Error, INSTANCE, REVISION};
 use crate::child::{Child, Next};
@@ -68,7 +69,8 @@ impl Cluster {
         let command = self.kubectl.command(arguments);
         let mut child = Child::start(&command, GRACE).map_err(Kubectl::missing)?;
         loop {
-            let failed = |error| Error::failed(format!("cannot read from kubectl: {error}"), "try again");
+            let failed =
+                |error| Kind::Failed.error(format!("cannot read from kubectl: {error}"), "try again");
             match child.next().await.map_err(failed)? {
                 Next::Lines(lines) => lines.into_iter().for_each(&mut show),
                 Next::Ended(status) if status.is_success() => return Ok(()),

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::{Deserializer, Value};
 
-use super::{Error, MANAGER};
+use super::Error;
+use super::error::Kind;
 use crate::child::{Command, output_and_errors};
 use crate::live::Stop;
 
@@ -22,6 +23,10 @@ const UNREACHABLE: &[&str] = &[
     "ServiceUnavailable",
     "EOF",
 ];
+
+/// Applies what is on stdin; the manager is [`super::MANAGER`].
+const APPLY: &[&str] =
+    &["apply", "--server-side", "--force-conflicts", "--field-manager=agentcli", "-f", "-"];
 
 /// kubectl with the options that every call has.
 pub(super) struct Kubectl {
@@ -71,7 +76,7 @@ impl Kubectl {
         for value in Deserializer::from_str(&answer).into_iter::<Value>() {
             let broken = |error| {
                 let message = format!("cannot read the answer of `{}`: {error}", shown(arguments));
-                Error::failed(message, "check that `kubectl` is the program of Kubernetes")
+                Kind::Failed.error(message, "check that `kubectl` is the program of Kubernetes")
             };
             match value.map_err(broken)? {
                 Value::Object(mut list) if list.get("kind").is_some_and(|kind| kind == "List") => {
@@ -87,9 +92,12 @@ impl Kubectl {
 
     /// Applies objects on the server, as their manager. Fields that others have set become ours.
     pub(super) async fn apply(&self, objects: &str) -> Result<(), Error> {
-        let manager = format!("--field-manager={MANAGER}");
-        let arguments = ["apply", "--server-side", "--force-conflicts", &manager, "-f", "-"];
-        self.run(&arguments, objects).await.map(drop)
+        self.run(APPLY, objects).await.map(drop)
+    }
+
+    /// The objects as they would be after [`Kubectl::apply`].
+    pub(super) async fn apply_without_effect(&self, objects: &str) -> Result<Vec<Value>, Error> {
+        self.objects(&[APPLY, &["--dry-run=server"]].concat(), objects).await
     }
 }
 
@@ -98,9 +106,9 @@ impl Kubectl {
     pub(super) fn missing(error: io::Error) -> Error {
         if error.kind() == io::ErrorKind::NotFound {
             let hint = "install it: https://kubernetes.io/docs/tasks/tools/";
-            return Error::refused("kubectl is not installed, or not on the PATH", hint);
+            return Kind::Refused.error("kubectl is not installed, or not on the PATH", hint);
         }
-        Error::failed(format!("cannot run kubectl: {error}"), "check that it is an executable file")
+        Kind::Failed.error(format!("cannot run kubectl: {error}"), "check that it is an executable file")
     }
 
     /// The error of a call. Only its first line that says something is shown: others may quote objects.
@@ -122,18 +130,18 @@ impl Kubectl {
         if UNREACHABLE.iter().any(|words| errors.contains(words)) {
             let hint =
                 "check the context with `kubectl config get-contexts`, and that its cluster runs".to_owned();
-            Error::Unreachable { message: format!("cannot reach the cluster: {reason}"), hint }
+            Kind::Unreachable.error(format!("cannot reach the cluster: {reason}"), hint)
         } else if line.contains("(Unauthorized)") || line.contains("must be logged in") {
-            Error::denied(
+            Kind::Denied.error(
                 format!("the cluster does not know you: {reason}"),
                 "renew the credentials of the context",
             )
         } else if line.contains("exceeded quota") {
-            Error::refused(message, "raise the quota of the namespace, or lower the resources")
+            Kind::Refused.error(message, "raise the quota of the namespace, or lower the resources")
         } else if line.contains("(Forbidden)") {
-            Error::denied(message, "ask the operator of the cluster for this right")
+            Kind::Denied.error(message, "ask the operator of the cluster for this right")
         } else {
-            Error::failed(message, "see it with `kubectl` itself, such as `kubectl get events`")
+            Kind::Failed.error(message, "see it with `kubectl` itself, such as `kubectl get events`")
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::error::Kind;
 use super::{Cluster, Error, labels, text};
 use crate::api::time;
 use crate::live::Reporter;
@@ -39,7 +40,7 @@ impl<'a> Lease<'a> {
         deployment: &str,
         reporter: &mut impl Reporter,
     ) -> Result<Self, Error> {
-        let name = format!("{deployment}-deploy");
+        let name = Self::object_name(deployment);
         let holder = format!("agentcli-{}-{}", std::process::id(), time::now());
         let lease =
             Self { cluster, name, deployment: deployment.to_owned(), holder, renewed: Instant::now() };
@@ -52,7 +53,7 @@ impl<'a> Lease<'a> {
                 match lease.write(&lease.holder, (found.is_some()).then_some(version)).await {
                     Ok(()) => return Ok(lease),
                     // Somebody else was faster.
-                    Err(Error::Failed { message, .. }) if is_race(&message) => {}
+                    Err(error) if error.is(Kind::Failed) && is_race(&error.to_string()) => {}
                     Err(error) => return Err(error),
                 }
             } else if seen.as_ref().is_some_and(|(before, _)| before != version) {
@@ -67,9 +68,14 @@ impl<'a> Lease<'a> {
         }
     }
 
+    /// The name of the object.
+    pub(super) fn object_name(deployment: &str) -> String {
+        format!("{deployment}-deploy")
+    }
+
     fn is_held(&self, holder: &str) -> Error {
         let message = format!("another deploy of `{}` runs: {holder}", self.deployment);
-        Error::busy(message, "wait until it has ended, and run the command again")
+        Kind::Busy.error(message, "wait until it has ended, and run the command again")
     }
 
     /// Renews it if it is time to.
@@ -82,7 +88,7 @@ impl<'a> Lease<'a> {
             return Ok(());
         }
         let found = match self.get().await {
-            Err(Error::Unreachable { .. }) => return Ok(()),
+            Err(error) if error.is(Kind::Unreachable) => return Ok(()),
             found => found?.unwrap_or_default(),
         };
         let holder = text(&found, "/spec/holderIdentity");

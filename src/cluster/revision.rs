@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{COMPONENT, Cluster, Error, INSTANCE, MANAGED_BY, MANAGER, label, labels, list, text};
+use super::error::Kind;
+use super::{COMPONENT, Cluster, DIGEST, Error, INSTANCE, MANAGED_BY, MANAGER, label, labels, list, text};
 use crate::api::wire::{self, Redacted, ResourceSpec, RevisionStatus, SecretReference, Source};
 use crate::compiler::server::product::Product;
 use crate::compiler::server::{HEALTHCHECK, cluster, files};
 use crate::kubernetes::{self, Manifests};
 
 /// The component of the ConfigMaps.
-const REVISIONS: &str = "revision";
+pub(super) const REVISIONS: &str = "revision";
 
 /// The key of a record in its ConfigMap.
 const KEY: &str = "revision.json";
 
-/// Annotations of a revision: its status, the reason of a failure, and the digest of its objects.
+/// Annotations of a revision: its status, and the reason of a failure.
 const STATUS: &str = "agentcli/status";
 const REASON: &str = "agentcli/reason";
-const DIGEST: &str = "agentcli/digest";
 
 /// Number of revisions that are kept, beside the active one.
 const KEPT: usize = 10;
 
-/// What the objects of a revision are made from, without values of secrets.
+/// The inputs of the objects of a revision, without values of secrets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Image of the server, with its digest if it has one.
@@ -40,7 +40,7 @@ pub struct Record {
     pub server: String,
     /// Whether the project is in JavaScript.
     pub is_javascript: bool,
-    /// What the image is configured with, as a digest.
+    /// The digest of the configuration of the image.
     pub configuration: String,
     /// Resources. Values of variables of containers are replaced by references to our Secret.
     pub resources: ResourceSpec,
@@ -66,7 +66,7 @@ impl Record {
         let unknown = || {
             let message =
                 format!("revision {revision} of `{name}` runs the unknown server `{}`", self.server);
-            Error::refused(message, "update agentcli")
+            Kind::Refused.error(message, "update agentcli")
         };
         let server = Product::named(&self.server).ok_or_else(unknown)?;
         let mut variables: IndexMap<String, Option<Redacted>> =
@@ -89,7 +89,20 @@ impl Record {
             host: self.host.clone(),
             revision: Some(revision),
         };
-        kubernetes::manifests(&request).map_err(|refused| Error::refused(refused.message, refused.hint))
+        let refused = |refused: kubernetes::Refused| Kind::Refused.error(refused.message, refused.hint);
+        let mut manifests = kubernetes::manifests(&request).map_err(refused)?;
+        let is_workload = |it: &&mut Value| matches!(text(it, "/kind"), "Deployment" | "StatefulSet");
+        for workload in manifests.objects.iter_mut().filter(is_workload) {
+            workload["metadata"]["annotations"][DIGEST] = self.digest().into();
+        }
+        Ok(manifests)
+    }
+
+    /// The address of the server: of the Ingress, if there is one, else in the cluster.
+    pub(super) fn url(&self, cluster: &Cluster, name: &str) -> String {
+        let host = self.host.as_ref().filter(|host| !host.starts_with('*'));
+        let host = host.cloned().unwrap_or_else(|| format!("{name}.{}.svc", cluster.namespace));
+        format!("http://{host}")
     }
 
     /// The digest of everything but the values of secrets.
@@ -103,7 +116,7 @@ impl Record {
 pub struct Revision {
     /// Its number, from 1.
     pub number: u32,
-    /// What it is made from.
+    /// Its inputs.
     pub record: Record,
     /// Its status. One that is being deployed may have lost its deployer.
     pub status: RevisionStatus,
@@ -210,12 +223,7 @@ impl Deployment {
             name: self.name.clone(),
             source: Source::ExternalContainer,
             source_config: wire::SourceConfig {
-                custom_url: Some(
-                    record
-                        .host
-                        .as_ref()
-                        .map_or_else(|| cluster.url(&self.name), |host| format!("http://{host}")),
-                ),
+                custom_url: Some(record.url(cluster, &self.name)),
                 resource_spec: Some(record.resources.clone()).filter(|spec| *spec != ResourceSpec::default()),
                 listener_config: Some(wire::ListenerConfig {
                     cluster_namespace: Some(cluster.namespace.clone()),
@@ -246,11 +254,6 @@ impl Deployment {
 }
 
 impl Cluster {
-    /// The address of a server in the cluster.
-    pub fn url(&self, name: &str) -> String {
-        format!("http://{name}.{}.svc", self.namespace)
-    }
-
     /// The deployment of this name.
     ///
     /// # Errors
@@ -278,7 +281,7 @@ impl Cluster {
     pub async fn existing(&self, name: &str) -> Result<Deployment, Error> {
         self.deployment(name).await?.ok_or_else(|| {
             let message = format!("there is no deployment `{name}` in {}", self.title());
-            Error::failed(message, "run `agentcli deploy list --to kubernetes`, or deploy it")
+            Kind::Failed.error(message, "run `agentcli deploy list --to kubernetes`, or deploy it")
         })
     }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use super::change::Change;
-use super::{Cluster, Error, labels, list, text};
-use crate::api::wire::Redacted;
+use super::error::Kind;
+use super::{Cluster, Error, Record, labels, list, text};
+use crate::api::wire::SecretReference;
 use crate::compiler::words::listed;
 use crate::kubernetes::Manifests;
 
@@ -36,71 +36,31 @@ impl Secrets {
         change: &Change,
         manifests: &Manifests,
     ) -> Result<Self, Error> {
-        let record = &change.record;
-        let referred = record.references.iter().filter_map(|it| it.secret_name.clone());
-        let pulls = record.resources.image_pull_secrets.iter().flatten().filter_map(|it| it.name.clone());
-        let (referred, pulls): (Vec<_>, Vec<_>) = (referred.collect(), pulls.collect());
-        let containers = change.containers.as_ref();
-        let own = manifests.secrets.keys().cloned().chain(containers.map(|(name, _)| name.clone()));
-        let env = format!("{}-env", change.name);
-        let mut names: Vec<String> = own.chain([env.clone()]).chain(referred).chain(pulls.clone()).collect();
-        names.sort();
-        names.dedup();
-        let mut found = cluster.secrets(&names).await?;
-        if let Some(name) = pulls.iter().find(|name| !found.contains_key(*name)) {
-            let hint = format!("create it: kubectl create secret docker-registry {name} --docker-server=…");
-            return Err(Error::refused(format!("there is no Secret `{name}` to pull images with"), hint));
+        cluster.check_foreign(change).await?;
+        let [env, _, password] = names(&change.name);
+        let given = change.containers.as_ref();
+        let mut all: Vec<String> = manifests.secrets.keys().cloned().collect();
+        all.extend(given.map(|(name, _)| name.clone()));
+        all.push(env.clone());
+        let before = cluster.secrets(&all).await?;
+        let mut after = before.clone();
+        if let Some((name, values)) = given {
+            let values = values.iter().map(|(key, value)| (key.clone(), encoded(value.expose())));
+            after.entry(name.clone()).or_default().extend(values);
         }
-        for it in &record.references {
-            let [name, secret, key] =
-                [&it.name, &it.secret_name, &it.secret_key].map(|it| it.as_deref().unwrap_or_default());
-            if !found.get(secret).is_some_and(|data| data.contains_key(key)) {
-                let message = format!(
-                    "the Secret `{secret}` has no key `{key}`, which the variable `{name}` is taken from"
-                );
-                return Err(Error::refused(message, "create it, or change the secret reference"));
-            }
-        }
-        let ours = |name: &String| {
-            manifests.secrets.contains_key(name)
-                || *name == env
-                || containers.is_some_and(|(it, _)| it == name)
-        };
-        found.retain(|name, _| ours(name));
-        let before = found.clone();
-        let mut after = found;
-        if let Some((name, values)) = containers {
-            set(after.entry(name.clone()).or_default(), values);
+        if let Some(data) = after.get_mut(&env) {
+            data.retain(|key, _| !matches!(change.secrets.get(key), Some(None)));
         }
         for (name, keys) in &manifests.secrets {
             let data = after.entry(name.clone()).or_default();
             for key in keys.keys() {
-                if let Some(Some(value)) = change.secrets.get(key).filter(|_| *name == env) {
+                if *name == password && !data.contains_key(key) {
+                    data.insert(key.clone(), encoded(&random_password()?));
+                } else if let Some(Some(value)) = change.secrets.get(key).filter(|_| *name == env) {
                     data.insert(key.clone(), encoded(value.expose()));
-                } else if *name != env
-                    && !data.contains_key(key)
-                    && containers.is_none_or(|(it, _)| it != name)
-                {
-                    data.insert(key.clone(), encoded(&password()?));
                 }
             }
-        }
-        if let Some(data) = after.get_mut(&env) {
-            data.retain(|key, _| !matches!(change.secrets.get(key), Some(None)));
-            let keys = manifests.secrets.get(&env).into_iter().flat_map(IndexMap::keys);
-            let missing: Vec<&str> =
-                keys.map(String::as_str).filter(|key| !data.contains_key(*key)).collect();
-            if !missing.is_empty() {
-                let message = format!("the Secret `{env}` lacks {}", listed(missing.iter().copied()));
-                return Err(Error::refused(
-                    message,
-                    format!(
-                        "set them: agentcli deploy secrets set {} {} --to kubernetes",
-                        change.name,
-                        missing.join(" ")
-                    ),
-                ));
-            }
+            check_keys(&change.name, name, data, keys.keys())?;
         }
         Ok(Self { before, after })
     }
@@ -158,8 +118,25 @@ impl Secrets {
     }
 }
 
-fn set(data: &mut Data, values: &IndexMap<String, Redacted>) {
-    data.extend(values.iter().map(|(key, value)| (key.clone(), encoded(value.expose()))));
+/// Refuses a Secret that lacks keys.
+fn check_keys<'a>(
+    deployment: &str,
+    name: &str,
+    data: &Data,
+    keys: impl Iterator<Item = &'a String>,
+) -> Result<(), Error> {
+    let missing: Vec<&str> = keys.map(String::as_str).filter(|key| !data.contains_key(*key)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("the Secret `{name}` lacks {}", listed(missing.iter().copied()));
+    let hint = if *name == names(deployment)[0] {
+        let keys = missing.join(" ");
+        format!("set them: agentcli deploy secrets set {deployment} {keys} --to kubernetes")
+    } else {
+        "set the variables of the containers again with --resource".to_owned()
+    };
+    Err(Kind::Refused.error(message, hint))
 }
 
 fn encoded(value: &str) -> String {
@@ -167,22 +144,62 @@ fn encoded(value: &str) -> String {
 }
 
 /// A password for a database that this program creates.
-fn password() -> Result<String, Error> {
+fn random_password() -> Result<String, Error> {
     let mut bytes = [0; PASSWORD];
     let random = rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes);
     random.map_err(|_| {
-        Error::failed("the system has no random numbers", "create the Secret of the database yourself")
+        Kind::Failed.error("the system has no random numbers", "create the Secret of the database yourself")
     })?;
     Ok(hex::encode(bytes))
 }
 
+/// The Secrets of a deployment: of its variables, of its containers, and of its database.
+fn names(deployment: &str) -> [String; 3] {
+    ["env", "containers", "postgres"].map(|suffix| format!("{deployment}-{suffix}"))
+}
+
 impl Cluster {
+    /// Refuses Secrets of others that are missing, or lack a key.
+    async fn check_foreign(&self, change: &Change) -> Result<(), Error> {
+        let Record { references, resources, .. } = &change.record;
+        let pulls = resources.image_pull_secrets.iter().flatten().filter_map(|it| it.name.clone());
+        let pulls: Vec<String> = pulls.collect();
+        let referred = references.iter().filter_map(|it| it.secret_name.clone());
+        let found = self.secrets(&pulls.iter().cloned().chain(referred).collect::<Vec<_>>()).await?;
+        if let Some(name) = pulls.iter().find(|name| !found.contains_key(*name)) {
+            let hint = format!("create it: kubectl create secret docker-registry {name} --docker-server=…");
+            return Err(Kind::Refused.error(format!("there is no Secret `{name}` to pull images with"), hint));
+        }
+        for SecretReference { name, secret_name, secret_key, .. } in references {
+            let [name, secret, key] =
+                [name, secret_name, secret_key].map(|it| it.as_deref().unwrap_or_default());
+            if !found.get(secret).is_some_and(|data| data.contains_key(key)) {
+                let message = format!("the Secret `{secret}` has no key `{key}` for the variable `{name}`");
+                return Err(Kind::Refused.error(message, "create it, or change the secret reference"));
+            }
+        }
+        Ok(())
+    }
+
     /// The data of these Secrets, of those that exist.
     async fn secrets(&self, names: &[String]) -> Result<BTreeMap<String, Data>, Error> {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let arguments = [&["get", "secrets", "--ignore-not-found"], &names[..]].concat();
-        let found = self.kubectl.objects(&arguments, "").await?;
+        let found = self.secret_objects(names).await?;
         let data = |secret: &Value| serde_json::from_value(secret["data"].clone()).unwrap_or_default();
         Ok(found.iter().map(|secret| (text(secret, "/metadata/name").to_owned(), data(secret))).collect())
+    }
+
+    /// The Secrets of a deployment, with their managers.
+    pub(super) async fn own_secrets(&self, deployment: &str) -> Result<Vec<Value>, Error> {
+        self.secret_objects(&names(deployment)).await
+    }
+
+    async fn secret_objects(&self, names: &[String]) -> Result<Vec<Value>, Error> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let arguments =
+            [&["get", "secrets", "--ignore-not-found", "--show-managed-fields"], &names[..]].concat();
+        self.kubectl.objects(&arguments, "").await
     }
 }

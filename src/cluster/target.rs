@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::error::Kind;
 use super::kubectl::Kubectl;
 use super::{Error, text};
 use crate::live::Stop;
@@ -76,5 +77,5 @@ fn no_context(context: &str, names: &[&str]) -> Error {
         [] => "add a cluster to the configuration of kubectl, or set KUBECONFIG".to_owned(),
         names => format!("pass --context with one of {}", names.join(", ")),
     };
-    Error::refused(message, hint)
+    Kind::Refused.error(message, hint)
 }

@@ -120,6 +120,11 @@ pub enum Event {
         /// The verb's object.
         message: String,
     },
+    /// The fields of objects that a dry run would change in a cluster.
+    Changes {
+        /// Them.
+        changes: Vec<FieldChange>,
+    },
     /// The image was built.
     Built {
         /// Its ID.
@@ -327,5 +332,27 @@ pub trait Reporter {
         lines
             .into_iter()
             .for_each(|(service, line)| self.event(&Event::Log { service: Some(service), line }));
+    }
+}
+
+/// A field of an object in a cluster that a deploy would change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FieldChange {
+    /// `create`, `update` or `delete`.
+    pub action: &'static str,
+    /// Kind and name of the object.
+    pub object: String,
+    /// Path with dots; empty for the whole object.
+    pub field: String,
+    /// The values, which are shortened; empty if there is none, and for secrets.
+    pub before: String,
+    #[allow(missing_docs, reason = "see `before`")]
+    pub after: String,
+}
+
+impl FieldChange {
+    /// A change of a whole object.
+    pub fn whole(action: &'static str, object: String) -> Self {
+        Self { action, object, field: String::new(), before: String::new(), after: String::new() }
     }
 }

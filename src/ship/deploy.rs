@@ -113,7 +113,8 @@ impl<H: Hooks> Shipment<'_, H> {
             return Ok(());
         }
         let (title, details) = (self.request.target.title(), self.creation_details(route));
-        let confirmed = self.hooks.confirm_creation(&title, &details);
+        let question = format!("There is no {title}. Create it ({details})?");
+        let confirmed = self.hooks.confirm(&question);
         if self.service.stop.unless_asked(confirmed).await? { Ok(()) } else { Err(Error::Declined) }
     }
 

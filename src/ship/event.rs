@@ -7,8 +7,8 @@ use crate::live::Event;
 
 /// The caller of a deployment: it shows events and answers questions.
 pub trait Hooks: BuildReporter {
-    /// Asks the user whether to create a deployment, such as `deployment `x`` and `type dev`.
-    fn confirm_creation(&mut self, deployment: &str, details: &str) -> impl Future<Output = bool>;
+    /// Asks the user whether to go on.
+    fn confirm(&mut self, question: &str) -> impl Future<Output = bool>;
 }
 
 pub(super) fn found(deployment: &Deployment) -> Event {

@@ -19,11 +19,12 @@ mod rollback;
 mod secrets;
 mod ship;
 mod shown;
+mod target;
 mod update;
 mod which;
 
+use cluster::ClusterOptions;
 pub(in crate::cli) use cluster::check_options;
-use cluster::{ClusterOptions, InCluster};
 pub(super) use cluster::{KUBERNETES, kubectl_variables};
 
 use crate::cli::env::Env;
@@ -66,11 +67,10 @@ enum DeployCommand {
 
 impl Deploy {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        match (self.command, self.cluster.open(env)?) {
-            (None, None) => self.ship.run(env),
-            (None, Some(cluster)) => self.ship.run_in(cluster),
-            (Some(command), None) => command.run(env),
-            (Some(command), Some(cluster)) => command.run_in(cluster),
+        match self.command {
+            None if self.cluster.is_meant() => self.ship.run_in(self.cluster.open(env)?),
+            None => self.ship.run(env),
+            Some(command) => command.run(env, &self.cluster),
         }
     }
 }
@@ -82,40 +82,25 @@ fn commands() -> Vec<String> {
 }
 
 impl DeployCommand {
-    /// Runs it on a cluster.
-    fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
+    fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
         match self {
-            Self::List(list) => list.run_in(cluster),
-            Self::Get(get) => get.run_in(cluster),
-            Self::Update(update) => update.run_in(cluster),
-            Self::Logs(logs) => logs.run_in(cluster),
-            Self::Revisions(revisions) => revisions.run_in(cluster),
-            Self::Rollback(rollback) => rollback.run_in(cluster),
-            Self::Restart(restart) => restart.run_in(cluster),
-            Self::Secrets(secrets) => secrets.run_in(cluster),
-            Self::Open(open) => open.run_in(cluster),
-            Self::Delete(delete) => delete.run_in(cluster),
-            Self::Listeners(_) | Self::Repos(_) | Self::Login(_) | Self::Logout(_) => {
+            Self::List(list) => list.run(env, cluster),
+            Self::Get(get) => get.run(env, cluster),
+            Self::Update(update) => update.run(env, cluster),
+            Self::Logs(logs) if cluster.is_meant() => logs.run_in(cluster.open(env)?),
+            Self::Logs(logs) => logs.run(env),
+            Self::Revisions(revisions) => revisions.run(env, cluster),
+            Self::Rollback(rollback) => rollback.run(env, cluster),
+            Self::Restart(restart) => restart.run(env, cluster),
+            Self::Secrets(secrets) => secrets.run(env, cluster),
+            Self::Open(open) => open.run(env, cluster),
+            Self::Delete(delete) => delete.run(env, cluster),
+            _ if cluster.is_meant() => {
                 let message = "this command is about a deployment service, not about a cluster";
                 Err(Error::usage(message, "leave out --to kubernetes"))
             }
-        }
-    }
-
-    fn run(self, env: &mut Env) -> Result<(), Error> {
-        match self {
-            Self::List(list) => list.run(env),
-            Self::Get(get) => get.run(env),
-            Self::Update(update) => update.run(env),
-            Self::Logs(logs) => logs.run(env),
-            Self::Revisions(revisions) => revisions.run(env),
-            Self::Rollback(rollback) => rollback.run(env),
-            Self::Restart(restart) => restart.run(env),
-            Self::Secrets(secrets) => secrets.run(env),
-            Self::Open(open) => open.run(env),
             Self::Listeners(listeners) => listeners.run(env),
             Self::Repos(repos) => repos.run(env),
-            Self::Delete(delete) => delete.run(env),
             Self::Login(login) => login.run(env),
             Self::Logout(logout) => logout.run(env),
         }

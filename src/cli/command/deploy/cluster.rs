@@ -5,11 +5,10 @@ use std::time::Duration;
 use clap::ArgMatches;
 use clap::builder::PossibleValuesParser;
 use clap::parser::ValueSource;
-use indexmap::IndexMap;
+use serde_json::Value;
 
 use super::confirmation::Confirmation;
-use super::which::Which;
-use crate::cli::ask;
+use crate::api::wire::{self, DeploymentPatch, ResourceSpec};
 use crate::cli::compile::Planned;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
@@ -17,7 +16,7 @@ use crate::cli::image_name;
 use crate::cli::printer::Printer;
 use crate::cli::resources::{host, reference, resources};
 use crate::cli::runtime::Runtime;
-use crate::cluster::{self, Change, Cluster, Deployment, Record, Target};
+use crate::cluster::{self, Change, Cluster, ContainerValues, Deployment, Record, Target};
 use crate::error::Error;
 use crate::kubernetes::{self, Refused};
 
@@ -112,9 +111,7 @@ impl RevisionOptions {
         let before =
             found.and_then(Deployment::latest).map(|revision| revision.record.clone()).unwrap_or_default();
         let mut resources = resources(before.resources, &self.resource)?;
-        let refused =
-            |refused: Refused| Error::usage(visible_line(&refused.message), visible_line(&refused.hint));
-        let containers = kubernetes::take_values(&name, &mut resources).map_err(refused)?;
+        let containers = take_values(&name, &mut resources)?;
         let given =
             self.secret_reference.iter().map(|text| reference(text)).collect::<Result<Vec<_>, _>>()?;
         let mut references = before.references;
@@ -133,16 +130,7 @@ impl RevisionOptions {
             references,
             ..before
         };
-        Ok(Change {
-            name,
-            record,
-            secrets: IndexMap::new(),
-            containers: Some(containers).filter(|(_, values)| !values.is_empty()),
-            is_forced: false,
-            is_atomic: self.atomic,
-            wait: None,
-            is_dry_run: false,
-        })
+        Ok(Change { containers, is_atomic: self.atomic, ..Change::new(name, record, None) })
     }
 }
 
@@ -154,17 +142,19 @@ pub(super) struct InCluster<'a> {
 }
 
 impl ClusterOptions {
-    /// The cluster, if one is meant.
-    pub(super) fn open<'a>(&self, env: &'a mut Env) -> Result<Option<InCluster<'a>>, Error> {
-        if !self.to.iter().any(|to| to == KUBERNETES) {
-            return Ok(None);
-        }
+    /// Whether a cluster is meant.
+    pub(super) fn is_meant(&self) -> bool {
+        self.to.iter().any(|to| to == KUBERNETES)
+    }
+
+    /// The cluster.
+    pub(super) fn open<'a>(&self, env: &'a mut Env) -> Result<InCluster<'a>, Error> {
         let runtime = env.runtime()?;
         let target = Target { context: self.context.clone(), namespace: self.namespace.clone() };
         let variables = kubectl_variables(env);
         let finding = Cluster::find(&target, &env.directory, &variables, env.stop.clone());
         let cluster = runtime.block_on(finding)?;
-        Ok(Some(InCluster { env, runtime, cluster }))
+        Ok(InCluster { env, runtime, cluster })
     }
 }
 
@@ -176,49 +166,88 @@ impl InCluster<'_> {
     ) -> Result<T, Error> {
         Ok(self.runtime.block_on(call(&self.cluster))?)
     }
-}
 
-impl InCluster<'_> {
-    /// The deployment that a command is about.
-    pub(super) fn find(&mut self, which: &Which) -> Result<Deployment, Error> {
-        let name = which.name(self.env)?;
-        self.call(async |cluster| cluster.existing(&name).await)
+    /// The deployment of this name.
+    pub(super) fn existing(&self, name: &str) -> Result<Deployment, Error> {
+        self.call(async |cluster| cluster.existing(name).await)
     }
 
-    /// Asks the user to confirm a change.
-    pub(super) fn confirm(&mut self, question: &str, is_given: bool) -> Result<(), Error> {
-        if is_given {
-            return Ok(());
+    /// The deployments whose names contain `text`.
+    pub(super) fn deployments(&self, text: &str) -> Result<Vec<wire::Deployment>, Error> {
+        let mut found = self.call(async |cluster| cluster.deployments().await)?;
+        found.retain(|deployment| deployment.name.contains(text));
+        Ok(found.iter().map(|deployment| deployment.wire(&self.cluster)).collect())
+    }
+
+    /// Deploys a revision again, and returns the number of the new one.
+    pub(super) fn redeploy(
+        &mut self,
+        name: &str,
+        revision: &str,
+        timeout: Duration,
+    ) -> Result<String, Error> {
+        let found = self.existing(name)?;
+        let record = found.revisions.iter().find(|it| it.number.to_string() == revision);
+        let record = record.map(|it| it.record.clone()).unwrap_or_default();
+        let change = Change { is_forced: true, ..Change::new(name.to_owned(), record, Some(timeout)) };
+        self.revise(found, change)
+    }
+
+    /// Makes a revision with these changes, unless it would be the same.
+    pub(super) fn patch(
+        &mut self,
+        before: &wire::Deployment,
+        patch: &DeploymentPatch,
+    ) -> Result<wire::Deployment, Error> {
+        let found = self.existing(&before.name)?;
+        let record = found.latest().map(|it| it.record.clone()).unwrap_or_default();
+        let mut change = Change::new(found.name.clone(), record, Some(TIMEOUT));
+        let record = &mut change.record;
+        if let Some(spec) = patch.source_config.as_ref().and_then(|config| config.resource_spec.as_ref()) {
+            record.resources = merged(&record.resources, spec)?;
+            change.containers = take_values(&found.name, &mut record.resources)?;
         }
-        ask::confirm_if_possible(self.env, &self.runtime, question, "--yes")
-    }
-
-    /// A change that keeps the record of the newest revision.
-    pub(super) fn again(&self, found: &Deployment, record: Record, timeout: Option<Duration>) -> Change {
-        Change {
-            name: found.name.clone(),
-            record,
-            secrets: IndexMap::new(),
-            containers: None,
-            is_forced: false,
-            is_atomic: false,
-            wait: Some(timeout.unwrap_or(TIMEOUT)),
-            is_dry_run: false,
+        if let Some(image) = patch.source_revision_config.as_ref().and_then(|it| it.image_uri.clone()) {
+            record.image = image;
         }
+        if let Some(references) = &patch.secret_references {
+            record.references.clone_from(references);
+        }
+        if let Some(secrets) = &patch.secrets {
+            let set = secrets.iter().filter(|secret| secret.value.is_some());
+            change.secrets = set.map(|secret| (secret.name.clone(), secret.value.clone())).collect();
+            let is_gone = |name: &&String| secrets.iter().all(|secret| secret.name != **name);
+            let gone: Vec<String> = record.variables.iter().filter(is_gone).cloned().collect();
+            change.secrets.extend(gone.into_iter().map(|name| (name, None)));
+        }
+        self.revise(found, change)?;
+        Ok(self.existing(&before.name)?.wire(&self.cluster))
     }
 
-    /// Makes a revision, and returns its number.
-    pub(super) fn revise(&mut self, found: Deployment, change: Change) -> Result<u32, Error> {
-        let latest = found.latest().map_or(0, |it| it.number);
+    fn revise(&mut self, found: Deployment, change: Change) -> Result<String, Error> {
         let mut printer = Printer::new(self.env, false, Confirmation { is_given: true });
         let revising = cluster::run(&self.cluster, Some(found), change, None, &mut printer);
-        Ok(self.runtime.block_on(revising)?.unwrap_or(latest))
+        Ok(self.runtime.block_on(revising)?.unwrap_or_default().to_string())
     }
 }
 
-/// The error of resources that no objects can be made from.
-pub(super) fn refused(refused: Refused) -> Error {
-    Error::usage(visible_line(&refused.message), visible_line(&refused.hint))
+/// The values of variables of containers, which a Secret keeps; none without any.
+fn take_values(name: &str, resources: &mut ResourceSpec) -> Result<Option<ContainerValues>, Error> {
+    let refused =
+        |refused: Refused| Error::usage(visible_line(&refused.message), visible_line(&refused.hint));
+    let taken = kubernetes::take_values(name, resources).map_err(refused)?;
+    Ok(Some(taken).filter(|(_, values)| !values.is_empty()))
+}
+
+/// The resources with the fields that a patch sets.
+fn merged(before: &ResourceSpec, patch: &ResourceSpec) -> Result<ResourceSpec, Error> {
+    let unwritable = |error| Error::Internal(format!("resources are JSON: {error}"));
+    let mut fields = serde_json::to_value(before).map_err(unwritable)?;
+    let given = serde_json::to_value(patch).map_err(unwritable)?;
+    if let (Some(fields), Value::Object(given)) = (fields.as_object_mut(), given) {
+        fields.extend(given.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    serde_json::from_value(fields).map_err(unwritable)
 }
 
 /// The variables that kubectl gets from the environment of this program.

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use super::cluster::InCluster;
+use super::cluster::ClusterOptions;
 use super::shown::{print_json, title};
 use super::which::Which;
+use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::service::CallOptions;
 use crate::error::Error;
@@ -29,30 +30,16 @@ pub(super) struct Delete {
 }
 
 impl Delete {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (mut service, found) = self.which.find(env, &self.options.account)?;
-        let title = title(&found);
-        if !self.yes {
-            service.confirm(&format!("Delete the deployment {title}?"), "--yes")?;
-        }
-        service.call(async |client| client.delete(&found.id).await)?;
-        if self.options.json {
-            return print_json(service.env, &json!({ "deleted": found.id, "name": found.name }));
-        }
-        service.env.print(&format!("deleted {}", crate::cli::console::visible_line(&title)));
-        Ok(())
-    }
-
-    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
-        let name = cluster.find(&self.which)?.name;
+    pub(super) fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
+        let (mut target, found) = self.which.find(env, cluster, &self.options.account)?;
         let volumes = if self.volumes { " and its volumes" } else { "" };
-        let question = format!("Delete the deployment `{name}`{volumes} in {}?", cluster.cluster.title());
-        cluster.confirm(&question, self.yes)?;
-        cluster.call(async |cluster| cluster.delete(&name, self.volumes).await)?;
+        let title = visible_line(&title(&found)) + volumes;
+        target.confirm(&format!("Delete the deployment {title}{}?", target.place()), self.yes)?;
+        target.delete(&found, self.volumes)?;
         if self.options.json {
-            return print_json(cluster.env, &json!({ "deleted": name, "name": name }));
+            return print_json(target.env(), &json!({ "deleted": found.id, "name": found.name }));
         }
-        cluster.env.print(&format!("deleted `{name}`{volumes}"));
+        target.env().print(&format!("deleted {title}"));
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
 //! `agentcli deploy get`
 
-use super::cluster::InCluster;
+use super::cluster::ClusterOptions;
 use super::shown::{or_dash, print_json, shown};
 use super::which::Which;
 use crate::api::wire::Deployment;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
-use crate::cli::service::{CallOptions, Service};
+use crate::cli::service::CallOptions;
 use crate::error::Error;
 
 /// Show a deployment
@@ -21,22 +21,13 @@ pub(super) struct Get {
 }
 
 impl Get {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (Service { env, .. }, found) = self.which.find(env, &self.options.account)?;
-        self.print(env, &found)
-    }
-
-    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
-        let found = cluster.find(&self.which)?;
-        let InCluster { env, cluster, .. } = cluster;
-        self.print(env, &found.wire(&cluster))
-    }
-
-    fn print(&self, env: &mut Env, found: &Deployment) -> Result<(), Error> {
+    pub(super) fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
+        let (mut target, found) = self.which.find(env, cluster, &self.options.account)?;
+        let env = target.env();
         if self.options.json {
-            return print_json(env, &shown(found));
+            return print_json(env, &shown(&found));
         }
-        for (name, value) in rows(found) {
+        for (name, value) in rows(&found) {
             env.out.line(&format!("{name:<16}  {}", visible_line(&value)))?;
         }
         Ok(())

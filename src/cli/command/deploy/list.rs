@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::agent::AgentOptions;
-use super::cluster::InCluster;
+use super::cluster::ClusterOptions;
 use super::shown::{or_dash, print_json, print_table, short_time, shown};
 use crate::api::DeploymentFilter;
 use crate::api::wire::{Agent, Deployment};
@@ -68,7 +68,23 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+    pub(super) fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
+        let at_most = (!self.all).then_some(self.limit as usize);
+        // One more shows whether the list is complete.
+        let asked = at_most.map(|at_most| at_most + 1);
+        let json = self.options.json;
+        let mut found = if cluster.is_meant() {
+            let name = self.name_contains.unwrap_or_default();
+            cluster.open(env)?.deployments(&name)?
+        } else {
+            self.of_service(env, asked)?
+        };
+        let are_more = at_most.is_some_and(|at_most| found.len() > at_most);
+        found.truncate(at_most.unwrap_or(usize::MAX));
+        print(env, json, &found, are_more)
+    }
+
+    fn of_service(self, env: &mut Env, asked: Option<usize>) -> Result<Vec<Deployment>, Error> {
         let mut settings = Settings::beside(env, None);
         let mut service = Service::with(env, &self.options.account, &mut settings)?;
         let agent = self.agent.agent(service.env, &settings)?;
@@ -89,26 +105,7 @@ impl List {
             deployment_type: self.deployment_type.map(Into::into),
             deployment_ids: self.ids,
         };
-        let at_most = (!self.all).then_some(self.limit as usize);
-        // One more shows whether the list is complete.
-        let asked = at_most.map(|at_most| at_most + 1);
-        let mut found = service.call(async |client| client.deployments(&filter, asked).await)?;
-        let are_more = at_most.is_some_and(|at_most| found.len() > at_most);
-        found.truncate(at_most.unwrap_or(usize::MAX));
-        print(env, self.options.json, &found, are_more)
-    }
-}
-
-impl List {
-    pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
-        let mut found = cluster.call(async |cluster| cluster.deployments().await)?;
-        let text = self.name_contains.unwrap_or_default();
-        found.retain(|deployment| deployment.name.contains(&text));
-        let are_more = found.len() > self.limit as usize;
-        found.truncate(self.limit as usize);
-        let InCluster { env, cluster, .. } = cluster;
-        let found: Vec<Deployment> = found.iter().map(|deployment| deployment.wire(&cluster)).collect();
-        print(env, self.options.json, &found, are_more)
+        service.call(async |client| client.deployments(&filter, asked).await)
     }
 }
 

@@ -108,14 +108,15 @@ fn iso(text: &str) -> Result<String, String> {
 
 impl Logs {
     /// Shows the logs of all pods in a cluster, whose entries kubectl cannot filter.
-    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+    pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
         self.check()?;
         if self.log == LogType::Build {
             let hint =
                 "leave out --type: `deploy --to kubernetes` builds on this machine, and prints the log there";
             return Err(Error::usage("a cluster has no build logs", hint));
         }
-        let name = cluster.find(&self.which)?.name;
+        let name = self.which.name(cluster.env)?;
+        cluster.existing(&name)?;
         let InCluster { env, runtime, cluster } = cluster;
         let mut query = LogQuery {
             revision: self.revision_id.clone(),

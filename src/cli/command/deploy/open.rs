@@ -1,6 +1,7 @@
 //! `agentcli deploy open`
 
-use super::cluster::InCluster;
+use super::cluster::{ClusterOptions, InCluster};
+use super::target::Target;
 use super::which::Which;
 use crate::child::open_browser;
 use crate::cli::console::{note, visible_line};
@@ -19,29 +20,32 @@ pub(super) struct Open {
 }
 
 impl Open {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (service, found) = self.which.find(env, &self.options.account)?;
+    pub(super) fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
+        let (target, found) = self.which.find(env, cluster, &self.options.account)?;
+        let env = match target {
+            Target::Service(service) => service.env,
+            Target::Cluster(cluster) => return self.forward(&found.name, cluster),
+        };
         let name = visible_line(&found.name);
         let Some(url) = found.source_config.custom_url.filter(|url| url.starts_with("http")) else {
             let hint = format!("wait until it is deployed; `agentcli deploy get {name}` shows its state");
             return Err(Error::usage(format!("`{name}` has no URL yet"), hint));
         };
         if self.options.json {
-            return super::shown::print_json(service.env, &serde_json::json!({ "id": found.id, "url": url }));
+            return super::shown::print_json(env, &serde_json::json!({ "id": found.id, "url": url }));
         }
-        service.env.out.line(&visible_line(&url))?;
-        if service.env.out.is_terminal && open_browser(&url).is_err() {
-            note(service.env, "cannot open a browser");
+        env.out.line(&visible_line(&url))?;
+        if env.out.is_terminal && open_browser(&url).is_err() {
+            note(env, "cannot open a browser");
         }
         Ok(())
     }
 
     /// Forwards a port of this machine to the server until the command is interrupted.
-    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
-        let name = cluster.find(&self.which)?.name;
+    fn forward(&self, name: &str, cluster: InCluster<'_>) -> Result<(), Error> {
         let InCluster { env, runtime, cluster } = cluster;
         let (json, stop) = (self.options.json, env.stop.clone());
-        let forwarding = cluster.forward(&name, |url| {
+        let forwarding = cluster.forward(name, |url| {
             let line =
                 if json { serde_json::json!({ "id": name, "url": url }).to_string() } else { url.clone() };
             env.out.line(&line).and_then(|()| env.out.flush()).ok();
@@ -49,6 +53,6 @@ impl Open {
                 note(env, "cannot open a browser");
             }
         });
-        Ok(runtime.block_on(stop.unless_asked(forwarding))??)
+        Ok(runtime.block_on(stop.unless_asked(forwarding)).map_err(|_| Error::Unfollowed)??)
     }
 }

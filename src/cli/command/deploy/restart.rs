@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::cluster::InCluster;
+use super::cluster::ClusterOptions;
 use super::shown::{print_json, title};
 use super::which::Which;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::service::CallOptions;
-use crate::cluster::Change;
 use crate::error::Error;
 
 /// Deploy the active revision of a deployment again
@@ -34,44 +33,21 @@ pub(super) struct Restart {
 }
 
 impl Restart {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (mut service, before) = self.which.find(env, &self.options.account)?;
+    pub(super) fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
+        let (mut target, before) = self.which.find(env, cluster, &self.options.account)?;
         let title = visible_line(&title(&before));
         let Some(active) = &before.active_revision_id else {
-            let hint = format!("see its revisions with `agentcli deploy revisions list {}`", before.id);
-            return Err(Error::usage(format!("{title} has no active revision"), hint));
+            let list = format!("agentcli deploy revisions list {}{}", before.id, target.option());
+            let message = format!("{title} has no active revision");
+            return Err(Error::usage(message, format!("see its revisions with `{list}`")));
         };
-        if !self.yes {
-            service.confirm(&format!("Restart {title}?"), "--yes")?;
-        }
-        let after = service.call(async |client| client.redeploy(&before, active).await)?;
-        let new = after.latest_revision_id.unwrap_or_default();
-        service.wait_for_revision(&before, &new, Duration::from_secs(self.timeout))?;
+        target.confirm(&format!("Restart {title}?"), self.yes)?;
+        let new = target.redeploy(&before, active, Duration::from_secs(self.timeout))?;
         if self.options.json {
             let result = json!({ "restarted": before.id, "name": before.name, "new_revision": new });
-            return print_json(service.env, &result);
+            return print_json(target.env(), &result);
         }
-        service.env.print(&format!("restarted {title}; new revision {new}"));
-        Ok(())
-    }
-
-    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
-        let found = cluster.find(&self.which)?;
-        let name = found.name.clone();
-        let Some(active) = found.active() else {
-            let hint =
-                format!("see its revisions with `agentcli deploy revisions list {name} --to kubernetes`");
-            return Err(Error::usage(format!("`{name}` has no active revision"), hint));
-        };
-        cluster.confirm(&format!("Restart `{name}`?"), self.yes)?;
-        let timeout = Some(Duration::from_secs(self.timeout));
-        let change = Change { is_forced: true, ..cluster.again(&found, active.record.clone(), timeout) };
-        let new = cluster.revise(found, change)?.to_string();
-        if self.options.json {
-            let result = json!({ "restarted": name, "name": name, "new_revision": new });
-            return print_json(cluster.env, &result);
-        }
-        cluster.env.print(&format!("restarted `{name}`; new revision {new}"));
+        target.env().print(&format!("restarted {title}; new revision {new}"));
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::cluster::InCluster;
+use super::cluster::ClusterOptions;
 use super::shown::{or_dash, print_json, print_table, short_time, shown};
 use super::which::Which;
 use crate::api::wire::Revision;
@@ -34,44 +34,25 @@ pub(super) struct List {
 }
 
 impl Revisions {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+    pub(super) fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
         match self {
-            Self::List(list) => list.run(env),
-        }
-    }
-}
-
-impl Revisions {
-    pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
-        match self {
-            Self::List(list) => list.run_in(cluster),
+            Self::List(list) => list.run(env, cluster),
         }
     }
 }
 
 impl List {
-    fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (mut service, deployment) = self.which.find(env, &self.options.account)?;
-        let (id, active) = (&deployment.id, &deployment.active_revision_id);
-        let found = service.call(async |client| client.revisions(id, self.limit as usize).await)?;
-        self.print(service.env, &found, active.as_ref())
-    }
-
-    fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
-        let found = cluster.find(&self.which)?;
-        let active = found.active().map(|revision| revision.number.to_string());
-        let revisions: Vec<Revision> =
-            found.revisions.iter().take(self.limit as usize).map(|revision| revision.wire()).collect();
-        self.print(cluster.env, &revisions, active.as_ref())
-    }
-
-    fn print(&self, env: &mut Env, found: &[Revision], active: Option<&String>) -> Result<(), Error> {
+    fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
+        let (mut target, deployment) = self.which.find(env, cluster, &self.options.account)?;
+        let active = deployment.active_revision_id.as_ref();
+        let found = target.revisions(&deployment, self.limit as usize)?;
         if self.options.json {
             let revisions: Vec<_> = found.iter().map(shown).collect();
-            return print_json(env, &json!({ "revisions": revisions, "active_revision_id": active }));
+            let list = json!({ "revisions": revisions, "active_revision_id": active });
+            return print_json(target.env(), &list);
         }
         let rows: Vec<Vec<String>> = found.iter().map(|it| row(it, active == Some(&it.id))).collect();
-        print_table(env, "revisions", &["ID", "STATUS", "CREATED", "ACTIVE", "FROM"], &rows)
+        print_table(target.env(), "revisions", &["ID", "STATUS", "CREATED", "ACTIVE", "FROM"], &rows)
     }
 }
 

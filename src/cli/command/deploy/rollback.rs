@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::cluster::{InCluster, KUBERNETES};
+use super::cluster::{ClusterOptions, KUBERNETES};
 use super::shown::{print_json, title};
+use super::target::Target;
 use super::which::Which;
 use crate::api::wire::{Deployment, Revision, RevisionStatus};
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
-use crate::cli::service::{CallOptions, Service};
-use crate::cluster::Change;
+use crate::cli::service::CallOptions;
 use crate::error::Error;
 
 /// Number of revisions among which the one to go back to is searched.
@@ -47,53 +47,21 @@ pub(super) struct Rollback {
 }
 
 impl Rollback {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (mut service, before) = self.which.find(env, &self.options.account)?;
-        let target = self.target(&mut service, &before)?;
+    pub(super) fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
+        let (mut target, before) = self.which.find(env, cluster, &self.options.account)?;
+        let revision = self.target(&mut target, &before)?;
         let title = visible_line(&title(&before));
-        if !self.yes {
-            let from = target.created_at.get(..16).unwrap_or_default().replace('T', " ");
-            let question = format!("Roll {title} back to the revision {} of {from}?", target.id);
-            service.confirm(&question, "--yes")?;
-        }
-        let after = service.call(async |client| client.redeploy(&before, &target.id).await)?;
-        let new = after.latest_revision_id.unwrap_or_default();
-        service.wait_for_revision(&before, &new, Duration::from_secs(self.timeout))?;
+        let from = revision.created_at.get(..16).unwrap_or_default().replace('T', " ");
+        let question = format!("Roll {title} back to the revision {} of {from}?", revision.id);
+        target.confirm(&question, self.yes)?;
+        let new = target.redeploy(&before, &revision.id, Duration::from_secs(self.timeout))?;
         if self.options.json {
             let result = json!({
-                "rolled_back": before.id, "name": before.name, "to": target.id, "new_revision": new,
+                "rolled_back": before.id, "name": before.name, "to": revision.id, "new_revision": new,
             });
-            return print_json(service.env, &result);
+            return print_json(target.env(), &result);
         }
-        service.env.print(&format!("rolled {title} back to {}; new revision {new}", target.id));
-        Ok(())
-    }
-
-    pub(super) fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
-        let found = cluster.find(&self.which)?;
-        let earlier =
-            || found.revisions.iter().skip_while(|it| Some(it.number) != found.active().map(|it| it.number));
-        let target = match self.revision()? {
-            Some(id) => found.revisions.iter().find(|it| it.number.to_string() == *id),
-            None => earlier().skip(1).find(|it| it.status == RevisionStatus::Deployed),
-        };
-        let name = found.name.clone();
-        let target = target.cloned().ok_or_else(|| {
-            no_revision(&name, self.revision().ok().flatten(), &format!("{name} --to kubernetes"))
-        })?;
-        cluster.confirm(
-            &format!("Roll `{name}` back to the revision {} of {}?", target.number, target.created_at),
-            self.yes,
-        )?;
-        let timeout = Some(Duration::from_secs(self.timeout));
-        let change = Change { is_forced: true, ..cluster.again(&found, target.record, timeout) };
-        let new = cluster.revise(found, change)?.to_string();
-        if self.options.json {
-            let target = target.number.to_string();
-            let result = json!({ "rolled_back": name, "name": name, "to": target, "new_revision": new });
-            return print_json(cluster.env, &result);
-        }
-        cluster.env.print(&format!("rolled `{name}` back to {}; new revision {new}", target.number));
+        target.env().print(&format!("rolled {title} back to {}; new revision {new}", revision.id));
         Ok(())
     }
 
@@ -107,23 +75,28 @@ impl Rollback {
     }
 
     /// The revision to deploy again.
-    fn target(&self, service: &mut Service<'_>, deployment: &Deployment) -> Result<Revision, Error> {
-        if let Some(id) = self.revision()? {
+    fn target(&self, target: &mut Target<'_>, deployment: &Deployment) -> Result<Revision, Error> {
+        let named = self.revision()?;
+        if let (Some(id), Target::Service(service)) = (named, &mut *target) {
             return service.call(async |client| client.revision(&deployment.id, id).await);
         }
-        let revisions = service.call(async |client| client.revisions(&deployment.id, SEARCHED).await)?;
+        let revisions = target.revisions(deployment, SEARCHED)?;
         let is_active = |revision: &Revision| Some(&revision.id) == deployment.active_revision_id.as_ref();
-        let active = revisions.iter().position(is_active);
-        let earlier = active.map_or(&[][..], |index| &revisions[index + 1..]);
-        let found = earlier.iter().find(|revision| revision.status == RevisionStatus::Deployed);
-        found.cloned().ok_or_else(|| no_revision(&deployment.name, None, &deployment.id))
+        let found = match named {
+            Some(id) => revisions.into_iter().find(|revision| revision.id == *id),
+            None => {
+                let mut earlier = revisions.into_iter().skip_while(|revision| !is_active(revision)).skip(1);
+                earlier.find(|revision| revision.status == RevisionStatus::Deployed)
+            }
+        };
+        found.ok_or_else(|| {
+            let name = visible_line(&deployment.name);
+            let message = match named {
+                Some(id) => format!("`{name}` has no revision {}", visible_line(id)),
+                None => format!("`{name}` has no earlier revision that was deployed"),
+            };
+            let list = format!("agentcli deploy revisions list {}{}", deployment.id, target.option());
+            Error::usage(message, format!("run `{list}`, and name one with --to"))
+        })
     }
-}
-
-fn no_revision(name: &str, given: Option<&String>, id: &str) -> Error {
-    let message = match given {
-        Some(given) => format!("`{}` has no revision {}", visible_line(name), visible_line(given)),
-        None => format!("`{}` has no earlier revision that was deployed", visible_line(name)),
-    };
-    Error::usage(message, format!("run `agentcli deploy revisions list {id}`, and name one with --to"))
 }

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::cluster::InCluster;
+use super::cluster::ClusterOptions;
 use super::given::SecretsFrom;
 use super::shown::{print_json, title};
-use super::update::{apply, apply_in, keep_secrets};
+use super::update::{apply, keep_secrets};
 use super::which::Which;
 use crate::api::wire::{Deployment, DeploymentPatch, Redacted, Secret};
 use crate::cli::console::visible_line;
@@ -90,37 +90,19 @@ pub(super) struct Unset {
 }
 
 impl Secrets {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+    pub(super) fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
         match self {
-            Self::List(list) => list.run(env),
-            Self::Set(set) => set.run(env),
-            Self::Unset(unset) => unset.run(env),
-        }
-    }
-}
-
-impl Secrets {
-    pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
-        match self {
-            Self::List(list) => list.run_in(cluster),
-            Self::Set(set) => set.run_in(cluster),
-            Self::Unset(unset) => unset.run_in(cluster),
+            Self::List(list) => list.run(env, cluster),
+            Self::Set(set) => set.run(env, cluster),
+            Self::Unset(unset) => unset.run(env, cluster),
         }
     }
 }
 
 impl List {
-    fn run_in(self, mut cluster: InCluster<'_>) -> Result<(), Error> {
-        let found = cluster.find(&self.which)?.wire(&cluster.cluster);
-        self.print(cluster.env, &found)
-    }
-
-    fn run(self, env: &mut Env) -> Result<(), Error> {
-        let (service, found) = self.which.find(env, &self.options.account)?;
-        self.print(service.env, &found)
-    }
-
-    fn print(&self, env: &mut Env, found: &Deployment) -> Result<(), Error> {
+    fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
+        let (mut target, found) = self.which.find(env, cluster, &self.options.account)?;
+        let env = target.env();
         let names: Vec<&str> = found.secrets.iter().map(|secret| secret.name.as_str()).collect();
         if self.options.json {
             return print_json(env, &json!({ "secrets": names }));
@@ -141,38 +123,23 @@ impl Set {
         Ok(secrets)
     }
 
-    fn run_in(mut self, mut cluster: InCluster<'_>) -> Result<(), Error> {
-        let mut patch = of(self.given(cluster.env)?);
-        let found = cluster.find(&self.which)?;
-        keep_secrets(&found.wire(&cluster.cluster), &mut patch)?;
-        apply_in(&mut cluster, found, &patch, self.yes, self.options.json)
-    }
-
-    fn run(mut self, env: &mut Env) -> Result<(), Error> {
-        let secrets = self.given(env)?;
-        let (mut service, before) = self.which.find(env, &self.options.account)?;
-        let mut patch = of(secrets);
+    fn run(mut self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
+        let mut patch = of(self.given(env)?);
+        let (mut target, before) = self.which.find(env, cluster, &self.options.account)?;
         keep_secrets(&before, &mut patch)?;
-        apply(&mut service, &before, &patch, self.yes, self.options.json)
+        apply(&mut target, &before, &patch, self.yes, self.options.json)
     }
 }
 
 impl Unset {
-    fn run_in(mut self, mut cluster: InCluster<'_>) -> Result<(), Error> {
+    fn run(mut self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
         self.take_names()?;
-        let found = cluster.find(&self.which)?;
-        let kept = self.kept(&found.wire(&cluster.cluster))?;
-        apply_in(&mut cluster, found, &of(kept), self.yes, self.options.json)
-    }
-
-    fn run(mut self, env: &mut Env) -> Result<(), Error> {
-        self.take_names()?;
-        let (mut service, before) = self.which.find(env, &self.options.account)?;
+        let (mut target, before) = self.which.find(env, cluster, &self.options.account)?;
         let kept = self.kept(&before)?;
         if !kept.is_empty() && !before.merges_secrets() {
             return Err(only_replaces(&before));
         }
-        apply(&mut service, &before, &of(kept), self.yes, self.options.json)
+        apply(&mut target, &before, &of(kept), self.yes, self.options.json)
     }
 
     /// Takes a single argument as a name, and checks the names.

@@ -172,13 +172,7 @@ enum RevisionSource {
 
 impl Ship {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let platform = self.platform()?;
-        let planned = if self.builds() {
-            self.options.plan(env, agent_lock::ByDefault::InCi)?
-        } else {
-            self.options.plan_unlocked(env)?
-        };
-        planned.check_platform(&platform)?;
+        let planned = self.plan(env)?;
         let mut settings = Settings::of(env, &planned.project);
         let mut service = Service::with(env, &self.account, &mut settings)?;
         let request = self.request(service.env, &planned, &settings)?;
@@ -197,12 +191,7 @@ impl Ship {
 
     /// Deploys to a cluster.
     pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
-        let planned = if self.builds() {
-            self.options.plan(cluster.env, agent_lock::ByDefault::InCi)?
-        } else {
-            self.options.plan_unlocked(cluster.env)?
-        };
-        planned.check_platform(&self.platform()?)?;
+        let planned = self.plan(cluster.env)?;
         let settings = Settings::of(cluster.env, &planned.project);
         let request = self.request(cluster.env, &planned, &settings)?;
         let image = match &request.method {
@@ -225,6 +214,17 @@ impl Ship {
         // The threads of name resolution cannot be interrupted.
         runtime.shutdown_background();
         Ok(done.map(drop)?)
+    }
+
+    fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
+        let platform = self.platform()?;
+        let planned = if self.builds() {
+            self.options.plan(env, agent_lock::ByDefault::InCi)?
+        } else {
+            self.options.plan_unlocked(env)?
+        };
+        planned.check_platform(&platform)?;
+        Ok(planned)
     }
 
     fn request(&self, env: &mut Env, planned: &Planned, settings: &Settings) -> Result<Request, Error> {

@@ -75,7 +75,8 @@ pub(super) fn short_time(time: &str) -> String {
     }
 }
 
-/// Name and ID of a deployment.
+/// Name and ID of a deployment; in a cluster, the name is the ID.
 pub(super) fn title(deployment: &Deployment) -> String {
-    format!("`{}` ({})", deployment.name, deployment.id)
+    let Deployment { name, id, .. } = deployment;
+    if name == id { format!("`{name}`") } else { format!("`{name}` ({id})") }
 }

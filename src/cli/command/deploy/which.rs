@@ -1,5 +1,7 @@
 //! The deployment that a command is about.
 
+use super::cluster::ClusterOptions;
+use super::target::Target;
 use crate::api::wire::Deployment;
 use crate::cli::account::AccountOptions;
 use crate::cli::env::Env;
@@ -27,16 +29,23 @@ impl Which {
         deployment_name(env, self.which.as_deref(), &settings)
     }
 
-    /// The service, and the deployment there.
+    /// The service or the cluster, and the deployment there.
     pub(super) fn find<'a>(
         &self,
         env: &'a mut Env,
+        cluster: &ClusterOptions,
         account: &AccountOptions,
-    ) -> Result<(Service<'a>, Deployment), Error> {
+    ) -> Result<(Target<'a>, Deployment), Error> {
+        if cluster.is_meant() {
+            let name = self.name(env)?;
+            let cluster = cluster.open(env)?;
+            let found = cluster.existing(&name)?.wire(&cluster.cluster);
+            return Ok((Target::Cluster(cluster), found));
+        }
         let mut settings = Settings::beside(env, None);
         let mut service = Service::with(env, account, &mut settings)?;
         let found = self.of(&mut service, &settings)?;
-        Ok((service, found))
+        Ok((Target::Service(service), found))
     }
 
     /// The deployment of this service.

@@ -1,0 +1,56 @@
+//! The checks of the server's protocol in the directory that AGENTCLI_PROTOCOL names, with one and with three pods on one
+//! database.
+
+use std::fs::{self, File};
+use std::process::Stdio;
+
+use super::{Place, load, replace, succeeds};
+use crate::engine::hosts;
+use crate::harness::{TestEnv, copy, outside};
+
+/// The project of the checks.
+fn project() -> TestEnv {
+    let env = TestEnv::empty();
+    copy(&outside("AGENTCLI_PROTOCOL").join("project"), &env.path("."));
+    fs::rename(env.path("langgraph.json"), env.path("agent.json")).unwrap();
+    // Python 3.11 has no schema of the other one.
+    for file in ["graph.py", "more.py"] {
+        replace(&env.path(file), "from typing import TypedDict", "from typing_extensions import TypedDict");
+    }
+    env
+}
+
+/// The checks that fail, from inside of a pod, where webhooks of all pods reach them.
+fn failed(place: &Place) -> Vec<String> {
+    let pods = place.get(&["pods", "-l", "app.kubernetes.io/component=server"]);
+    let pod = &pods["items"][0];
+    let address = pod["status"]["podIP"].as_str().unwrap();
+    let checks = fs::read_to_string(outside("AGENTCLI_PROTOCOL").join("sdk_checks.py")).unwrap();
+    assert_eq!(checks.matches("127.0.0.1").count(), 2);
+    let program = place.record.path().join("checks.py");
+    fs::write(&program, checks.replace("127.0.0.1", address)).unwrap();
+    let name = pod["metadata"]["name"].as_str().unwrap();
+    let mut command = place.kubectl_command(&["exec", "-i", name, "--", "python3", "-", "http://checks"]);
+    let answer = succeeds(command.stdin(File::open(program).unwrap()).stderr(Stdio::piped()));
+    eprintln!("{answer}");
+    let failed: Vec<String> =
+        answer.lines().filter_map(|line| line.strip_prefix("  - ")).map(str::to_owned).collect();
+    assert!(answer.contains(&format!("ok {} of 78", 78 - failed.len())), "{answer}");
+    failed
+}
+
+#[test]
+fn one_and_three_pods_on_a_database_pass_all_checks() {
+    let hosts = hosts();
+    let host = hosts.last().unwrap();
+    let env = project().variable("DOCKER_HOST", host);
+    let tag = format!("agentcli.test/checks:{:08x}", fastrand::u32(..));
+    let built = env.run(&format!("build --server pg --tag {tag} --no-pull"));
+    assert_eq!(built.code, 0, "{}", built.err);
+    load(host, &[&tag], &["pgvector/pgvector:pg16", "redis:6"]);
+    let place = Place::new("protocol", env);
+    place.succeeds(&format!("--name checks --server pg --image {tag} --yes"));
+    assert_eq!(failed(&place), Vec::<String>::new());
+    place.succeeds("update checks --resource min_scale=3 --yes");
+    assert_eq!(failed(&place), Vec::<String>::new());
+}
