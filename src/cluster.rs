@@ -16,6 +16,7 @@ mod error;
 mod follow;
 mod kubectl;
 mod lease;
+mod nodes;
 mod revision;
 mod rollout;
 mod secrets;
@@ -26,6 +27,7 @@ pub use change::{Change, ContainerValues};
 pub use deploy::run;
 pub use error::{Error, Kind};
 pub use follow::LogQuery;
+pub use nodes::Nodes;
 pub use revision::{Deployment, Record, Revision};
 pub use target::{Cluster, Target};
 

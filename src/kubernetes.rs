@@ -25,10 +25,10 @@ use values::Values;
 
 const TEMPLATE: &str = include_str!("../templates/kubernetes.yaml.jinja");
 
-/// What the manifests are made from.
+/// The inputs of the manifests.
 #[derive(Clone)]
 pub struct Request<'a> {
-    /// What the image is configured with, as text: pods are replaced when it changes.
+    /// The configuration of the image, as text: pods are replaced when it changes.
     pub configuration: &'a str,
     /// Name of the deployment, which starts the name of every object.
     pub name: String,

@@ -22,7 +22,7 @@ pub use deploy::run;
 pub use error::Error;
 pub use event::Hooks;
 pub use follow::{failed, serving_instead, still_serves};
-pub use image::{PLATFORM, external_image};
+pub use image::{PLATFORM, external_image, local_image};
 pub use name::slug;
 pub use request::{Method, Placement, Request, Target};
 pub use service::Service;

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stderr, reason = "times are part of the result")]
 
 mod interruptions;
+mod local;
 mod protocol;
 mod real;
 mod refusals;
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Deserializer, Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::engine::docker;
+use crate::engine::{docker, hosts};
 use crate::harness::{TestEnv, outside, program, until};
 
 /// A value that is in no output, manifest or record.
@@ -30,6 +31,10 @@ const SECRET: &str = "value-of-a-secret-98765";
 
 /// The labels of the objects of a deployment.
 const OURS: &str = "app.kubernetes.io/managed-by=agentcli";
+
+/// The kinds of these objects; what they own follows them.
+const OBJECTS: &str = "services,deployments,statefulsets,jobs,configmaps,secrets,leases,ingresses,networkpolicies,\
+                       poddisruptionbudgets";
 
 /// The clients that send 50 requests per second together, and the time between two requests of one.
 const CLIENTS: u32 = 10;
@@ -120,6 +125,7 @@ impl Place {
         let mut command = Command::new(program());
         command.args(words.split_whitespace()).args(["--to", "kubernetes"]);
         command.env("PATH", path).env("KUBECONFIG", outside("AGENTCLI_TEST_CLUSTER"));
+        command.env("DOCKER_HOST", hosts().pop().unwrap());
         command.current_dir(self.env.path("")).stdin(Stdio::null());
         command
     }
@@ -249,7 +255,10 @@ fn under_load<T>(address: &str, act: impl FnOnce() -> T) -> (Vec<String>, T) {
         let mut next = start + PAUSE / CLIENTS * number;
         while !is_over.load(Ordering::Relaxed) {
             thread::sleep(next.saturating_duration_since(Instant::now()));
-            answers.push(ask(address));
+            let answer = ask(address);
+            answers.push(
+                answer.map_err(|error| format!("{error} after {:.1} s", start.elapsed().as_secs_f64())),
+            );
             next += PAUSE;
         }
         answers
@@ -272,7 +281,9 @@ fn load(host: &str, own: &[&str], others: &[&str]) {
     let file = NamedTempFile::new().unwrap();
     docker(host, &[&["save", "--output", file.path().to_str().unwrap()], own, others].concat());
     import(File::open(file.path()).unwrap());
-    docker(host, &[&["image", "rm"], own].concat());
+    if !own.is_empty() {
+        docker(host, &[&["image", "rm"], own].concat());
+    }
 }
 
 fn import(archive: File) {

@@ -175,6 +175,12 @@ impl PlanOptions {
         self.plan_with(env, &["/env"], default)
     }
 
+    /// The directory of the configuration.
+    pub(super) fn directory(&self, env: &mut Env) -> PathBuf {
+        let path = self.base.config.path(env);
+        directory_of(&env.directory.join(path))
+    }
+
     /// Plans for a command that does not read `keys`.
     fn plan_with(&self, env: &mut Env, keys: &[&str], default: ByDefault) -> Result<Planned, Error> {
         let path = self.base.config.path(env);

@@ -68,7 +68,11 @@ async fn make<H: Hooks>(
         hooks.note(note.clone());
     }
     if cluster.is_unchanged(change, found.as_ref(), &planned).await? {
-        return Ok(Some(up_to_date(&planned, hooks)));
+        let number = up_to_date(&planned, hooks);
+        if change.is_dry_run {
+            hooks.event(&Event::Changes { changes: Vec::new() });
+        }
+        return Ok(Some(number).filter(|_| !change.is_dry_run));
     }
     let differences = cluster.check(&change.name, &planned.manifests.objects).await?;
     if change.is_dry_run {
@@ -78,7 +82,7 @@ async fn make<H: Hooks>(
     if let Some(shipping) = shipping {
         cluster.confirm(&change.name, found.is_some(), hooks).await?;
         if change.record.image.is_empty() {
-            change.record.image = ship::external_image(shipping, &cluster.kubectl.stop, hooks).await?;
+            change.record.image = cluster.image(shipping, hooks).await?;
         }
     }
     let mut lease = Lease::take(cluster, &change.name, hooks).await?;
@@ -136,6 +140,18 @@ impl Cluster {
         let is_kept = |object: &&Value| object["kind"] != "Job";
         let objects: Vec<Value> = planned.manifests.objects.iter().filter(is_kept).cloned().collect();
         Ok(self.differences(&self.live(&objects).await?, &objects).await?.is_empty())
+    }
+
+    /// The image of the server, which is built unless it is there: in a registry, or in the nodes of a local cluster.
+    async fn image<H: Hooks>(&self, request: &ship::Request, hooks: &mut H) -> Result<String, Error> {
+        let stop = &self.kubectl.stop;
+        let nodes = self.nodes().await?;
+        if request.method.is_external() || !nodes.take_images() {
+            return Ok(ship::external_image(request, stop, hooks).await?);
+        }
+        let image = ship::local_image(request, stop, hooks).await?;
+        self.load(&nodes, &image).await?;
+        Ok(image)
     }
 
     /// Asks whether to go on, unless the cluster is on this machine.
@@ -245,7 +261,8 @@ impl Cluster {
         }
         let late = if is_late { format!("not ready after {} s; ", wait.as_secs()) } else { String::new() };
         let message = format!("revision {number} of `{deployment}` did not start: {late}{reason}");
-        let logs = format!("agentcli deploy logs {deployment} --revision-id {number} --to kubernetes");
+        let options = self.options();
+        let logs = format!("agentcli deploy logs {deployment} --revision-id {number}{options}");
         let later = if is_late { ", or raise --timeout" } else { "" };
         Err(Kind::Failed.error(message, format!("see its log with `{logs}`{later}")))
     }

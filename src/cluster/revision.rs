@@ -281,7 +281,7 @@ impl Cluster {
     pub async fn existing(&self, name: &str) -> Result<Deployment, Error> {
         self.deployment(name).await?.ok_or_else(|| {
             let message = format!("there is no deployment `{name}` in {}", self.title());
-            Kind::Failed.error(message, "run `agentcli deploy list --to kubernetes`, or deploy it")
+            Kind::Failed.error(message, format!("run `agentcli deploy list{}`, or deploy it", self.options()))
         })
     }
 

@@ -60,7 +60,7 @@ impl Secrets {
                     data.insert(key.clone(), encoded(value.expose()));
                 }
             }
-            check_keys(&change.name, name, data, keys.keys())?;
+            check_keys((&change.name, &cluster.options()), name, data, keys.keys())?;
         }
         Ok(Self { before, after })
     }
@@ -120,7 +120,7 @@ impl Secrets {
 
 /// Refuses a Secret that lacks keys.
 fn check_keys<'a>(
-    deployment: &str,
+    (deployment, options): (&str, &str),
     name: &str,
     data: &Data,
     keys: impl Iterator<Item = &'a String>,
@@ -132,7 +132,7 @@ fn check_keys<'a>(
     let message = format!("the Secret `{name}` lacks {}", listed(missing.iter().copied()));
     let hint = if *name == names(deployment)[0] {
         let keys = missing.join(" ");
-        format!("set them: agentcli deploy secrets set {deployment} {keys} --to kubernetes")
+        format!("set them: agentcli deploy secrets set {deployment} {keys}{options}")
     } else {
         "set the variables of the containers again with --resource".to_owned()
     };

@@ -62,6 +62,11 @@ impl Cluster {
         Ok(Self { is_local, kubectl, context, namespace })
     }
 
+    /// The options of this cluster, as a hint adds them to a command.
+    pub fn options(&self) -> String {
+        format!(" --to kubernetes --context {} --namespace {}", self.context, self.namespace)
+    }
+
     /// `namespace `a` of context `b``
     pub fn title(&self) -> String {
         format!("namespace `{}` of context `{}`", self.namespace, self.context)

@@ -28,6 +28,8 @@ pub(super) struct Values<'a> {
     pod_annotations: Map<String, Value>,
     /// Whether the image has a user that is not root.
     is_own_user: bool,
+    /// Whether a volume for temporary files is mounted, since the root is read-only.
+    has_tmp: bool,
     /// The host of the Ingress, if there is one.
     host: Option<&'a str>,
     /// The revision of the pods.
@@ -99,13 +101,16 @@ impl<'a> Values<'a> {
         let mut pod_annotations = annotations.clone();
         let checksum = digest(&json(&(&settings, request.configuration))?);
         pod_annotations.insert("checksum/config".to_owned(), checksum.into());
+        let is_own_user = request.server.installation.is_some();
+        let mounts = own.volume_mounts.as_deref().unwrap_or_default();
         Ok(Self {
             name: &request.name,
             namespace: request.namespace.as_deref(),
             own_labels: metadata::labels(request)?,
             annotations,
             pod_annotations,
-            is_own_user: request.server.installation.is_some(),
+            is_own_user,
+            has_tmp: is_own_user && mounts.iter().all(|mount| mount.mount_path.as_deref() != Some("/tmp")),
             host: request.host.as_deref(),
             revision: request.revision,
             settings,
@@ -114,7 +119,7 @@ impl<'a> Values<'a> {
             service_account: own.service_account_name.as_deref(),
             pull_secrets: json(&own.image_pull_secrets)?,
             volumes: json(&own.volumes)?,
-            mounts: json(own.volume_mounts.as_deref().unwrap_or_default())?,
+            mounts: json(mounts)?,
             containers: Containers::new(request)?,
             grace_period: scope.drain.saturating_add(MARGIN),
             storage: storage(own.db_storage_gi)?,
@@ -128,7 +133,7 @@ impl<'a> Values<'a> {
                 retries: setup::RETRIES,
                 start: failures(setup::SERVER_START_PERIOD),
                 liveness: setup::INTERVAL * 4,
-                pre_stop: 5,
+                pre_stop: 10,
             },
         })
     }

@@ -173,6 +173,21 @@ pub async fn external_image<H: Hooks>(
     images.external_image(external, request.target.name()).await
 }
 
+/// The name of an image that is built for the nodes of a cluster on this machine: it has no registry, and a tag of its own.
+///
+/// # Errors
+///
+/// It cannot be built.
+pub async fn local_image<H: Hooks>(request: &Request, stop: &Stop, hooks: &mut H) -> Result<String, Error> {
+    let engine = stop.unless_asked(Engine::connect(&request.engine)).await??;
+    let name = request.target.name();
+    let id = Images { request, stop, hooks }.image(&engine, name).await?;
+    let repository = format!("agentcli-deploy/{}", slug(name));
+    let tag: String = id.trim_start_matches("sha256:").chars().take(12).collect();
+    engine.tag(&id, &repository, &tag).await?;
+    Ok(format!("{repository}:{tag}"))
+}
+
 impl<H: Hooks> Images<'_, H> {
     /// How the image gets to a repository of the user's.
     async fn pushed_to(&mut self, repository: &str) -> Result<ExternalImage, Error> {

@@ -100,7 +100,7 @@ pub enum Method {
 
 impl Method {
     /// Whether it deploys an external image: one in a registry of the user's.
-    pub(super) fn is_external(&self) -> bool {
+    pub fn is_external(&self) -> bool {
         matches!(self, Self::PushTo(_) | Self::ImageUri(_))
     }
 }

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use super::{Place, load, replace, succeeds};
 use crate::engine::hosts;
 use crate::harness::{TestEnv, copy, outside};
+use crate::registry::Registry;
 
 /// The project of the checks.
 fn project() -> TestEnv {
@@ -41,16 +42,14 @@ fn failed(place: &Place) -> Vec<String> {
 
 #[test]
 fn one_and_three_pods_on_a_database_pass_all_checks() {
-    let hosts = hosts();
-    let host = hosts.last().unwrap();
-    let env = project().variable("DOCKER_HOST", host);
-    let tag = format!("agentcli.test/checks:{:08x}", fastrand::u32(..));
-    let built = env.run(&format!("build --server pg --tag {tag} --no-pull"));
-    assert_eq!(built.code, 0, "{}", built.err);
-    load(host, &[&tag], &["pgvector/pgvector:pg16", "redis:6"]);
-    let place = Place::new("protocol", env);
-    place.succeeds(&format!("--name checks --server pg --image {tag} --yes"));
+    let registry = Registry::start_open();
+    load(&hosts().pop().unwrap(), &[], &["pgvector/pgvector:pg16", "redis:6"]);
+    let place = Place::new("protocol", project());
+    let words = format!("--name checks --server pg --push-to {}/checks --no-pull --yes", registry.address);
+    place.succeeds(&words);
     assert_eq!(failed(&place), Vec::<String>::new());
     place.succeeds("update checks --resource min_scale=3 --yes");
     assert_eq!(failed(&place), Vec::<String>::new());
+    // It is built and pushed, and is what serves.
+    assert!(place.succeeds(&words).contains("revision 2 is up to date"));
 }

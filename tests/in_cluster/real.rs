@@ -80,10 +80,6 @@ fn an_edit_replaces_what_serves_and_a_broken_one_does_not() {
     greets(&place, "Welcome, Ada!");
 
     place.succeeds("delete hello --volumes --yes");
-    assert_eq!(
-        place.ours("all,configmaps,secrets,leases,networkpolicies").len(),
-        1,
-        "more than the Service of the test"
-    );
+    assert_eq!(place.ours(super::OBJECTS).len(), 1, "more than the Service of the test");
     assert_eq!(place.get(&["persistentvolumeclaims"])["items"], serde_json::json!([]));
 }

@@ -90,9 +90,7 @@ fn a_deployment_lives_from_its_first_answer_to_its_end() {
     assert_eq!(list["deployments"][0]["name"], "shop");
 
     place.succeeds("delete shop --yes");
-    let left = place.ours(
-        "services,deployments,configmaps,secrets,leases,ingresses,networkpolicies,poddisruptionbudgets",
-    );
+    let left = place.ours(super::OBJECTS);
     // The Service of the test has copied the labels.
     assert!(left.len() == 1 && left[0]["metadata"]["name"] == "outside", "{left:?}");
     place.fails("get shop", 1, "there is no deployment `shop`");
@@ -145,5 +143,5 @@ fn doctor_tells_what_a_cluster_lacks() {
     );
     let (code, text) = doctor("--namespace absent");
     assert!(code == Some(1) && text.contains("there is no namespace `absent`"), "{text}");
-    assert_eq!(place.ours("all,configmaps,secrets,leases"), Vec::<Value>::new());
+    assert_eq!(place.ours(super::OBJECTS), Vec::<Value>::new());
 }

@@ -168,8 +168,13 @@ fn a_server_with_its_state_in_a_directory_runs_alone_on_a_volume() {
     assert_eq!(pod["securityContext"]["fsGroup"], 10001);
     assert_eq!(
         pod["containers"][0]["volumeMounts"],
-        json!([{ "name": "agent-state", "mountPath": "/data" }])
+        json!([{ "name": "agentcli-tmp", "mountPath": "/tmp" }, { "name": "agent-state", "mountPath": "/data" }])
     );
+    assert_eq!(pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"], true);
+    let mount = r#"--resource volumes=[{"name":"own","emptyDir":{}}] --resource volume_mounts=[{"name":"own","mountPath":"/tmp"}]"#;
+    let (_, objects) = manifests(&project, &format!("--server memory {mount}"));
+    let pod = &object(&objects, "StatefulSet", "agent")["spec"]["template"]["spec"];
+    assert_eq!(pod["volumes"], json!([{ "name": "own", "emptyDir": {} }]));
 
     for resource in ["max_scale=2", "queue_min_scale=1", "executor_cpu=1"] {
         let refused = project.run(&format!("manifests - {IMAGE} --server memory --resource {resource}"));

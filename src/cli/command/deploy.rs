@@ -16,6 +16,7 @@ mod repos;
 mod restart;
 mod revisions;
 mod rollback;
+mod saved;
 mod secrets;
 mod ship;
 mod shown;
@@ -68,7 +69,7 @@ enum DeployCommand {
 impl Deploy {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         match self.command {
-            None if self.cluster.is_meant() => self.ship.run_in(self.cluster.open(env)?),
+            None if self.cluster.is_meant() => self.ship.run_in(env, &self.cluster),
             None => self.ship.run(env),
             Some(command) => command.run(env, &self.cluster),
         }

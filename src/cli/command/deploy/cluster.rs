@@ -1,5 +1,6 @@
 //! `--to kubernetes`: the cluster, and what the commands there share.
 
+use std::path::Path;
 use std::time::Duration;
 
 use clap::ArgMatches;
@@ -8,6 +9,7 @@ use clap::parser::ValueSource;
 use serde_json::Value;
 
 use super::confirmation::Confirmation;
+use super::saved::Saved;
 use crate::api::wire::{self, DeploymentPatch, ResourceSpec};
 use crate::cli::compile::Planned;
 use crate::cli::console::visible_line;
@@ -17,8 +19,10 @@ use crate::cli::printer::Printer;
 use crate::cli::resources::{host, reference, resources};
 use crate::cli::runtime::Runtime;
 use crate::cluster::{self, Change, Cluster, ContainerValues, Deployment, Record, Target};
+use crate::compiler::words::listed;
 use crate::error::Error;
 use crate::kubernetes::{self, Refused};
+use crate::ship::PLATFORM;
 
 /// The environment variables that kubectl and its plugins read beside those of this process.
 const VARIABLES: [&str; 2] = ["KUBECONFIG", "PATH"];
@@ -97,6 +101,10 @@ pub(super) struct RevisionOptions {
     /// Go back to the revision before if the new one does not start
     #[arg(long)]
     atomic: bool,
+
+    /// Keep --context, --namespace and --push-to in agentcli.json beside the configuration, for later commands
+    #[arg(long)]
+    pub(super) save: bool,
 }
 
 impl RevisionOptions {
@@ -147,18 +155,52 @@ impl ClusterOptions {
         self.to.iter().any(|to| to == KUBERNETES)
     }
 
+    /// The options, with a repository to push to, and for those that are not given what --save has kept in `directory`.
+    pub(super) fn saved(&self, push_to: Option<String>, directory: &Path) -> Result<Saved, Error> {
+        let given = Saved { context: self.context.clone(), namespace: self.namespace.clone(), push_to };
+        given.or_file(directory)
+    }
+
     /// The cluster.
     pub(super) fn open<'a>(&self, env: &'a mut Env) -> Result<InCluster<'a>, Error> {
+        let saved = self.saved(None, &env.directory)?;
+        InCluster::find(env, &saved)
+    }
+}
+
+impl<'a> InCluster<'a> {
+    /// The cluster of these options.
+    pub(super) fn find(env: &'a mut Env, saved: &Saved) -> Result<Self, Error> {
         let runtime = env.runtime()?;
-        let target = Target { context: self.context.clone(), namespace: self.namespace.clone() };
+        let target = Target { context: saved.context.clone(), namespace: saved.namespace.clone() };
         let variables = kubectl_variables(env);
         let finding = Cluster::find(&target, &env.directory, &variables, env.stop.clone());
         let cluster = runtime.block_on(finding)?;
-        Ok(InCluster { env, runtime, cluster })
+        Ok(Self { env, runtime, cluster })
     }
 }
 
 impl InCluster<'_> {
+    /// The platform to build for: one of the nodes, of which it refuses any other.
+    pub(super) fn platform(&self, given: Option<String>) -> Result<String, Error> {
+        let platforms = self.call(async |cluster| cluster.nodes().await)?.platforms;
+        let is_of_nodes = |platform: &str| platforms.iter().any(|it| platform.starts_with(it.as_str()));
+        match given {
+            Some(given) if platforms.is_empty() || is_of_nodes(&given) => Ok(given),
+            Some(given) => {
+                let nodes = listed(platforms.iter().map(String::as_str));
+                let message = format!(
+                    "the image would be for {}, and the nodes of context `{}` are {nodes}",
+                    visible_line(&given),
+                    self.cluster.context
+                );
+                Err(Error::usage(message, "leave out --platform, or pass one of the nodes"))
+            }
+            None if platforms.contains(PLATFORM) => Ok(PLATFORM.to_owned()),
+            None => Ok(platforms.first().cloned().unwrap_or_else(|| PLATFORM.to_owned())),
+        }
+    }
+
     /// Calls the cluster.
     pub(super) fn call<T>(
         &self,
@@ -297,7 +339,8 @@ pub(in crate::cli) fn check_options(matches: &ArgMatches) -> Result<(), Error> {
 }
 
 /// The options that only a cluster has.
-const CLUSTER_ONLY: &[&str] = &["atomic", "context", "executor_image", "host", "namespace", "volumes"];
+const CLUSTER_ONLY: &[&str] =
+    &["atomic", "context", "executor_image", "host", "namespace", "save", "volumes"];
 
 /// Those that `deploy` itself has for a cluster only.
 const REVISION_ONLY: &[&str] = &["resource", "secret_reference"];

@@ -1,6 +1,7 @@
 //! The options of `deploy` for images in registries of the user's.
 
 use crate::compiler::manifests::image_name::ImageName;
+use crate::error::Error;
 use crate::ship::{Method, Placement};
 
 /// The longest name of a Kubernetes object.
@@ -48,6 +49,20 @@ impl ExternalImage {
     pub(super) fn method(&self) -> Option<Method> {
         let push_to = self.push_to.as_ref().map(|to| Method::PushTo(to.name.clone()));
         push_to.or_else(|| self.image_uri.clone().map(Method::ImageUri))
+    }
+
+    /// The repository to push to.
+    pub(super) fn push_to(&self) -> Option<String> {
+        let Repository { name, tag } = self.push_to.as_ref()?;
+        Some(tag.as_ref().map_or_else(|| name.clone(), |tag| format!("{name}:{tag}")))
+    }
+
+    /// Pushes to this repository unless an option says otherwise.
+    pub(super) fn push_by_default(&mut self, to: Option<&str>) -> Result<(), Error> {
+        if self.push_to.is_none() && self.image_uri.is_none() {
+            self.push_to = to.map(repository).transpose().map_err(Error::misused)?;
+        }
+        Ok(())
     }
 
     /// The tag in --push-to.

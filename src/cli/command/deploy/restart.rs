@@ -37,7 +37,7 @@ impl Restart {
         let (mut target, before) = self.which.find(env, cluster, &self.options.account)?;
         let title = visible_line(&title(&before));
         let Some(active) = &before.active_revision_id else {
-            let list = format!("agentcli deploy revisions list {}{}", before.id, target.option());
+            let list = format!("agentcli deploy revisions list {}{}", before.id, target.options());
             let message = format!("{title} has no active revision");
             return Err(Error::usage(message, format!("see its revisions with `{list}`")));
         };

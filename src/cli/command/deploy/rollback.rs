@@ -95,7 +95,7 @@ impl Rollback {
                 Some(id) => format!("`{name}` has no revision {}", visible_line(id)),
                 None => format!("`{name}` has no earlier revision that was deployed"),
             };
-            let list = format!("agentcli deploy revisions list {}{}", deployment.id, target.option());
+            let list = format!("agentcli deploy revisions list {}{}", deployment.id, target.options());
             Error::usage(message, format!("run `{list}`, and name one with --to"))
         })
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::agent::AgentOptions;
-use super::cluster::{InCluster, RevisionOptions};
+use super::cluster::{ClusterOptions, InCluster, RevisionOptions};
 use super::confirmation::Confirmation;
 use super::external::{ExternalImage, PlacementOptions};
 use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
@@ -13,7 +13,7 @@ use crate::cli::account::AccountOptions;
 use crate::cli::agent_lock;
 use crate::cli::build_options::{BuildOptions, in_long_help};
 use crate::cli::compile::{PlanOptions, Planned};
-use crate::cli::console::{visible_line, warn};
+use crate::cli::console::{note, visible_line, warn};
 use crate::cli::env::Env;
 use crate::cli::image;
 use crate::cli::image_name::platform;
@@ -190,7 +190,18 @@ impl Ship {
     }
 
     /// Deploys to a cluster.
-    pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
+    pub(super) fn run_in(mut self, env: &mut Env, options: &ClusterOptions) -> Result<(), Error> {
+        let directory = self.options.directory(env);
+        let saved = options.saved(self.external.push_to(), &directory)?;
+        if self.revision.save {
+            let name = saved.save(&directory)?;
+            note(env, &format!("wrote {name}"));
+        }
+        if self.image.is_none() {
+            self.external.push_by_default(saved.push_to.as_deref())?;
+        }
+        let cluster = InCluster::find(env, &saved)?;
+        self.platform = Some(cluster.platform(self.platform.take())?);
         let planned = self.plan(cluster.env)?;
         let settings = Settings::of(cluster.env, &planned.project);
         let request = self.request(cluster.env, &planned, &settings)?;

@@ -25,11 +25,11 @@ impl Target<'_> {
         }
     }
 
-    /// The option that a hint adds to a command.
-    pub(super) fn option(&self) -> &'static str {
+    /// The options that a hint adds to a command.
+    pub(super) fn options(&self) -> String {
         match self {
-            Self::Service(_) => "",
-            Self::Cluster(_) => " --to kubernetes",
+            Self::Service(_) => String::new(),
+            Self::Cluster(cluster) => cluster.cluster.options(),
         }
     }
 
