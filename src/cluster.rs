@@ -26,7 +26,6 @@ mod target;
 pub use change::{Change, ContainerValues};
 pub use deploy::run;
 pub use error::{Error, Kind};
-pub use follow::LogQuery;
 pub use nodes::Nodes;
 pub use revision::{Deployment, Record, Revision};
 pub use target::{Cluster, Target};

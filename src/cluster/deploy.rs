@@ -325,14 +325,14 @@ impl Cluster {
         self.kubectl.run(&arguments, "").await.map(drop)
     }
 
-    /// Removes the objects of a deployment, and with `volumes` its volumes.
+    /// Removes the objects of a deployment, and with `volumes` its volumes and the password of the database on one.
     ///
     /// # Errors
     ///
     /// The user may not.
     pub async fn delete(&self, name: &str, volumes: bool) -> Result<(), Error> {
         let mut owned = self.owned(&format!("{INSTANCE}={name}")).await?;
-        owned.extend(self.own_secrets(name).await?);
+        owned.extend(self.own_secrets(name, volumes).await?);
         owned.retain(is_applied);
         // The last ones, so that what is interrupted can be repeated.
         owned.sort_by_key(|object| label(object, COMPONENT) == REVISIONS);

@@ -46,7 +46,8 @@ impl Kind {
 }
 
 impl Error {
-    pub(super) fn is(&self, wanted: Kind) -> bool {
+    /// Whether this is to blame.
+    pub fn is(&self, wanted: Kind) -> bool {
         matches!(self, Self::Cluster { kind, .. } if *kind == wanted)
     }
 

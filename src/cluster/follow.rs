@@ -13,39 +13,30 @@ const SERVERS: &str = "server, queue, orchestrator, executor";
 /// Time for kubectl to end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Which lines of a log are read.
-#[derive(Clone, Debug, Default)]
-pub struct LogQuery {
-    /// The revision [default: all].
-    pub revision: Option<String>,
-    /// Lines since this time, in ISO 8601.
-    pub since: Option<String>,
-    /// Number of last lines of each pod.
-    pub limit: u32,
-    /// Whether further lines are waited for.
-    pub follow: bool,
-}
-
 impl Cluster {
-    /// Reads the logs of all pods that run the user's code. Each line starts with its time.
+    /// The logs of all pods that run the user's code, pod by pod: since a time in ISO 8601, and the last lines of each pod.
+    /// Each line starts with its time.
     ///
     /// # Errors
     ///
     /// The user may not read them, or the cluster cannot be reached.
-    pub async fn logs(&self, name: &str, query: &LogQuery, show: impl FnMut(String)) -> Result<(), Error> {
+    pub async fn logs(
+        &self,
+        name: &str,
+        revision: Option<&str>,
+        since: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<String, Error> {
         let mut selector = format!("{INSTANCE}={name},{COMPONENT} in ({SERVERS})");
-        if let Some(revision) = &query.revision {
+        if let Some(revision) = revision {
             selector += &format!(",{REVISION}={revision}");
         }
-        let tail = format!("--tail={}", query.limit);
+        let tail = limit.map_or_else(|| "--tail=-1".to_owned(), |limit| format!("--tail={limit}"));
+        let since = since.map(|since| format!("--since-time={since}"));
         let mut arguments =
             vec!["logs", "-l", &selector, "--timestamps", "--ignore-errors", "--max-log-requests=100", &tail];
-        let since = query.since.as_ref().map(|since| format!("--since-time={since}"));
         arguments.extend(since.as_deref());
-        if query.follow {
-            arguments.push("--follow");
-        }
-        self.stream(&arguments, show).await
+        self.kubectl.run(&arguments, "").await
     }
 
     /// Forwards a free port of this machine to the server, as long as it can. `ready` gets its URL.
@@ -55,26 +46,19 @@ impl Cluster {
     /// No pod of the server is ready, or the connection ends.
     pub async fn forward(&self, name: &str, mut ready: impl FnMut(String)) -> Result<(), Error> {
         let service = format!("service/{name}");
-        self.stream(&["port-forward", &service, ":80"], |line| {
-            let address =
-                line.strip_prefix("Forwarding from 127.0.0.1:").and_then(|rest| rest.split(' ').next());
-            if let Some(port) = address {
-                ready(format!("http://127.0.0.1:{port}"));
-            }
-        })
-        .await
-    }
-
-    async fn stream(&self, arguments: &[&str], mut show: impl FnMut(String)) -> Result<(), Error> {
-        let command = self.kubectl.command(arguments);
-        let mut child = Child::start(&command, GRACE).map_err(Kubectl::missing)?;
+        let arguments = ["port-forward", &service, ":80"];
+        let mut child = Child::start(&self.kubectl.command(&arguments), GRACE).map_err(Kubectl::missing)?;
         loop {
             let failed =
                 |error| Kind::Failed.error(format!("cannot read from kubectl: {error}"), "try again");
-            match child.next().await.map_err(failed)? {
-                Next::Lines(lines) => lines.into_iter().for_each(&mut show),
+            let lines = match child.next().await.map_err(failed)? {
+                Next::Lines(lines) => lines,
                 Next::Ended(status) if status.is_success() => return Ok(()),
-                Next::Ended(_) => return Err(Kubectl::failure(arguments, &child.last_lines().join("\n"))),
+                Next::Ended(_) => return Err(Kubectl::failure(&arguments, &child.last_lines().join("\n"))),
+            };
+            let address = lines.iter().find_map(|line| line.strip_prefix("Forwarding from 127.0.0.1:"));
+            if let Some(port) = address.and_then(|rest| rest.split(' ').next()) {
+                ready(format!("http://127.0.0.1:{port}"));
             }
         }
     }

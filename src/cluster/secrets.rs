@@ -188,9 +188,11 @@ impl Cluster {
         Ok(found.iter().map(|secret| (text(secret, "/metadata/name").to_owned(), data(secret))).collect())
     }
 
-    /// The Secrets of a deployment, with their managers.
-    pub(super) async fn own_secrets(&self, deployment: &str) -> Result<Vec<Value>, Error> {
-        self.secret_objects(&names(deployment)).await
+    /// The Secrets of a deployment, with their managers; with `volumes` that of the database, too.
+    pub(super) async fn own_secrets(&self, deployment: &str, volumes: bool) -> Result<Vec<Value>, Error> {
+        let [env, containers, password] = names(deployment);
+        let password = volumes.then_some(password);
+        self.secret_objects(&[env, containers].into_iter().chain(password).collect::<Vec<_>>()).await
     }
 
     async fn secret_objects(&self, names: &[String]) -> Result<Vec<Value>, Error> {

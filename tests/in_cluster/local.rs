@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::{Place, programs};
+use super::{Place, beside_others, programs};
 use crate::harness::{TestEnv, copy, fixtures};
 
 /// Loads the last argument into the node.
@@ -30,6 +30,7 @@ impl Drop for Label<'_> {
 
 #[test]
 fn a_project_is_built_and_loaded_and_its_place_is_kept() {
+    let _turn = beside_others();
     let env = TestEnv::empty();
     copy(&fixtures("valid").join("hello"), &env.path("."));
     let place = Place::new("local", env);

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::process::Stdio;
 
-use super::{Place, load, replace, succeeds};
+use super::{Place, beside_others, load, replace, succeeds};
 use crate::engine::hosts;
 use crate::harness::{TestEnv, copy, outside};
 use crate::registry::Registry;
@@ -21,9 +21,10 @@ fn project() -> TestEnv {
     env
 }
 
-/// The checks that fail, from inside of a pod, where webhooks of all pods reach them.
-fn failed(place: &Place) -> Vec<String> {
-    let pods = place.get(&["pods", "-l", "app.kubernetes.io/component=server"]);
+/// The checks that fail, from inside of a pod of the revision, where webhooks of all pods reach them.
+fn failed(place: &Place, revision: u32) -> Vec<String> {
+    let labels = format!("app.kubernetes.io/component=server,agentcli/revision={revision}");
+    let pods = place.get(&["pods", "-l", &labels]);
     let pod = &pods["items"][0];
     let address = pod["status"]["podIP"].as_str().unwrap();
     let checks = fs::read_to_string(outside("AGENTCLI_PROTOCOL").join("sdk_checks.py")).unwrap();
@@ -42,14 +43,15 @@ fn failed(place: &Place) -> Vec<String> {
 
 #[test]
 fn one_and_three_pods_on_a_database_pass_all_checks() {
+    let _turn = beside_others();
     let registry = Registry::start_open();
     load(&hosts().pop().unwrap(), &[], &["pgvector/pgvector:pg16", "redis:6"]);
     let place = Place::new("protocol", project());
     let words = format!("--name checks --server pg --push-to {}/checks --no-pull --yes", registry.address);
     place.succeeds(&words);
-    assert_eq!(failed(&place), Vec::<String>::new());
+    assert_eq!(failed(&place, 1), Vec::<String>::new());
     place.succeeds("update checks --resource min_scale=3 --yes");
-    assert_eq!(failed(&place), Vec::<String>::new());
+    assert_eq!(failed(&place, 2), Vec::<String>::new());
     // It is built and pushed, and is what serves.
     assert!(place.succeeds(&words).contains("revision 2 is up to date"));
 }

@@ -1,11 +1,11 @@
 //! The real server: from nothing to the first answer, an edit under load, a revision that does not start, and the end.
 
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError};
 
 use serde_json::Value;
 
-use super::{Place, ask, load, replace, under_load};
+use super::{Place, TURN, ask, load, replace, under_load};
 use crate::engine::hosts;
 use crate::harness::{TestEnv, copy, fixtures, until};
 
@@ -46,6 +46,7 @@ fn greets(place: &Place, greeting: &str) {
 
 #[test]
 fn an_edit_replaces_what_serves_and_a_broken_one_does_not() {
+    let _alone = TURN.write().unwrap_or_else(PoisonError::into_inner);
     let [first, second] = images();
     let env = TestEnv::empty();
     copy(&fixtures("valid").join("hello"), &env.path("."));
@@ -79,6 +80,11 @@ fn an_edit_replaces_what_serves_and_a_broken_one_does_not() {
     assert_eq!(server["spec"]["template"]["spec"]["containers"][0]["image"], **second);
     greets(&place, "Welcome, Ada!");
 
+    // The password stays with the volume that has it.
+    place.succeeds("delete hello --yes");
+    place.get(&["secret", "hello-postgres"]);
+    place.succeeds(&deploy(first));
+    greets(&place, "Hello, Ada!");
     place.succeeds("delete hello --volumes --yes");
     assert_eq!(place.ours(super::OBJECTS).len(), 1, "more than the Service of the test");
     assert_eq!(place.get(&["persistentvolumeclaims"])["items"], serde_json::json!([]));

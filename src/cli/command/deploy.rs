@@ -27,6 +27,7 @@ mod which;
 use cluster::ClusterOptions;
 pub(in crate::cli) use cluster::check_options;
 pub(super) use cluster::{KUBERNETES, kubectl_variables};
+pub(super) use saved::Saved;
 
 use crate::cli::env::Env;
 use crate::error::Error;
@@ -88,8 +89,7 @@ impl DeployCommand {
             Self::List(list) => list.run(env, cluster),
             Self::Get(get) => get.run(env, cluster),
             Self::Update(update) => update.run(env, cluster),
-            Self::Logs(logs) if cluster.is_meant() => logs.run_in(cluster.open(env)?),
-            Self::Logs(logs) => logs.run(env),
+            Self::Logs(logs) => logs.run(env, cluster),
             Self::Revisions(revisions) => revisions.run(env, cluster),
             Self::Rollback(rollback) => rollback.run(env, cluster),
             Self::Restart(restart) => restart.run(env, cluster),

@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
 use super::check_system;
-use super::deploy::{KUBERNETES, kubectl_variables};
+use super::deploy::{KUBERNETES, Saved, kubectl_variables};
 use super::dev::{UNUSED, surroundings};
 use crate::cli::account::{AccountOptions, Target};
 use crate::cli::check::{self, ConfigOption};
@@ -112,7 +112,8 @@ impl Doctor {
 
     /// Checks a cluster, and changes nothing there.
     fn examine_cluster(&self, env: &mut Env) -> Result<(), Error> {
-        let target = cluster::Target { context: self.context.clone(), namespace: self.namespace.clone() };
+        let given = Saved { context: self.context.clone(), namespace: self.namespace.clone(), push_to: None };
+        let target = given.or_file(&env.directory)?.target();
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let variables = kubectl_variables(env);
         let finding = Cluster::find(&target, &env.directory, &variables, stop.clone());

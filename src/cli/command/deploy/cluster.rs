@@ -18,7 +18,7 @@ use crate::cli::image_name;
 use crate::cli::printer::Printer;
 use crate::cli::resources::{host, reference, resources};
 use crate::cli::runtime::Runtime;
-use crate::cluster::{self, Change, Cluster, ContainerValues, Deployment, Record, Target};
+use crate::cluster::{self, Change, Cluster, ContainerValues, Deployment, Record};
 use crate::compiler::words::listed;
 use crate::error::Error;
 use crate::kubernetes::{self, Refused};
@@ -172,8 +172,8 @@ impl<'a> InCluster<'a> {
     /// The cluster of these options.
     pub(super) fn find(env: &'a mut Env, saved: &Saved) -> Result<Self, Error> {
         let runtime = env.runtime()?;
-        let target = Target { context: saved.context.clone(), namespace: saved.namespace.clone() };
         let variables = kubectl_variables(env);
+        let target = saved.target();
         let finding = Cluster::find(&target, &env.directory, &variables, env.stop.clone());
         let cluster = runtime.block_on(finding)?;
         Ok(Self { env, runtime, cluster })

@@ -1,23 +1,25 @@
 //! `agentcli deploy logs`
 
+mod pods;
 mod reader;
 
 use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use reader::Reader;
+use reader::{Log, Reader};
 use serde_json::json;
 
-use super::cluster::InCluster;
+use super::cluster::ClusterOptions;
+use super::target::Target;
 use super::which::Which;
-use crate::api::wire::{LogEntry, LogLevel, LogRequest, Timestamp};
+use crate::api::wire::{LogEntry, LogLevel, LogRequest};
 use crate::api::{LogSource, time};
 use crate::cli::account::AccountOptions;
 use crate::cli::console::{ERROR, NOTE, WARNING, paint, say, visible, visible_line};
 use crate::cli::env::Env;
 use crate::cli::service::Service;
 use crate::cli::settings::Settings;
-use crate::cluster::LogQuery;
+use crate::cluster::Kind;
 use crate::error::Error;
 
 /// Timeout for an unreachable service while its log is followed.
@@ -107,72 +109,6 @@ fn iso(text: &str) -> Result<String, String> {
 }
 
 impl Logs {
-    /// Shows the logs of all pods in a cluster, whose entries kubectl cannot filter.
-    pub(super) fn run_in(self, cluster: InCluster<'_>) -> Result<(), Error> {
-        self.check()?;
-        if self.log == LogType::Build {
-            let hint =
-                "leave out --type: `deploy --to kubernetes` builds on this machine, and prints the log there";
-            return Err(Error::usage("a cluster has no build logs", hint));
-        }
-        let name = self.which.name(cluster.env)?;
-        cluster.existing(&name)?;
-        let InCluster { env, runtime, cluster } = cluster;
-        let mut query = LogQuery {
-            revision: self.revision_id.clone(),
-            since: self.start_time.clone(),
-            limit: self.limit,
-            follow: false,
-        };
-        let mut before = Vec::new();
-        let read = |entries: &mut Vec<LogEntry>, line: String| {
-            entries.extend(entry(&line).filter(|it| self.wants(it)))
-        };
-        runtime.block_on(cluster.logs(&name, &query, |line| read(&mut before, line)))?;
-        before.sort_by_key(time_of);
-        let mut last = before.last().map(time_of).or(query.since.clone()).unwrap_or_default();
-        let first = before.len().saturating_sub(self.limit as usize);
-        let are_none = before.is_empty();
-        self.show(env, before.split_off(first))?;
-        if !self.follow {
-            if are_none {
-                env.print("no log entries found");
-            }
-            return Ok(());
-        }
-        let stop = env.stop.clone();
-        query = LogQuery { limit: u32::MAX, follow: true, ..query };
-        // kubectl ends with the pods that it follows; others may have replaced them.
-        loop {
-            query.since = Some(last.clone()).filter(|last| !last.is_empty());
-            let seen = last.clone();
-            let following = cluster.logs(&name, &query, |line| {
-                let new = entry(&line).filter(|it| time_of(it) > seen);
-                if let Some(it) = new {
-                    last = last.clone().max(time_of(&it));
-                    if self.wants(&it) {
-                        self.show(env, vec![it]).ok();
-                    }
-                }
-                env.out.flush().ok();
-            });
-            runtime.block_on(stop.unless_asked(following)).map_err(|_| Error::Unfollowed)??;
-            if env.out.is_closed {
-                return Ok(());
-            }
-            let pause = async { tokio::time::sleep(env.retry_policy.poll).await };
-            runtime.block_on(stop.unless_asked(pause)).map_err(|_| Error::Unfollowed)?;
-        }
-    }
-
-    /// Whether the options ask for an entry.
-    fn wants(&self, entry: &LogEntry) -> bool {
-        let message = entry.message.as_deref().unwrap_or_default();
-        self.query.as_ref().is_none_or(|query| message.contains(query))
-            && self.level.as_ref().is_none_or(|level| entry.level.as_ref() == Some(level))
-            && self.end_time.as_ref().is_none_or(|end| time_of(entry) <= *end)
-    }
-
     fn check(&self) -> Result<(), Error> {
         if let (Some(start), Some(end)) = (&self.start_time, &self.end_time)
             && start > end
@@ -182,32 +118,49 @@ impl Logs {
         Ok(())
     }
 
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+    pub(super) fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
         self.check()?;
-        let mut settings = Settings::beside(env, None);
-        let mut service = Service::with(env, &self.account, &mut settings)?;
-        let mut reader = self.reader(&mut service, &settings)?;
-        let before = reader.newest(&mut service, self.limit)?;
+        let (mut target, log) =
+            if cluster.is_meant() { self.of_cluster(env, cluster)? } else { self.of_service(env)? };
+        let mut reader = Reader::new(log);
+        let before = reader.newest(&mut target, self.limit)?;
         let are_none = before.is_empty();
-        self.show(service.env, before)?;
+        self.show(target.env(), before)?;
         if self.follow {
-            return self.follow(service, reader).map_err(|error| match error {
+            return self.follow(target, reader).map_err(|error| match error {
                 Error::Interrupted => Error::Unfollowed,
                 error => error,
             });
         }
         if are_none {
-            env.print("no log entries found");
+            target.env().print("no log entries found");
         }
         Ok(())
     }
 
-    /// A reader of the log. Finds the deployment and the revision if they are not given.
-    fn reader(&self, service: &mut Service<'_>, settings: &Settings) -> Result<Reader, Error> {
+    /// The log of the pods of a deployment in a cluster.
+    fn of_cluster<'a>(&self, env: &'a mut Env, cluster: &ClusterOptions) -> Result<(Target<'a>, Log), Error> {
+        if self.log == LogType::Build {
+            let hint =
+                "leave out --type: `deploy --to kubernetes` builds on this machine, and prints the log there";
+            return Err(Error::usage("a cluster has no build logs", hint));
+        }
+        let name = self.name.clone().map_or_else(|| self.which.name(env), Ok)?;
+        let cluster = cluster.open(env)?;
+        cluster.existing(&name)?;
+        let log = self.log(name, LogSource::Server(self.revision_id.clone()));
+        Ok((Target::Cluster(cluster), log))
+    }
+
+    /// The log of a deployment of the service, or of a build there. Finds the deployment and the revision if they are not
+    /// given.
+    fn of_service<'a>(&self, env: &'a mut Env) -> Result<(Target<'a>, Log), Error> {
+        let mut settings = Settings::beside(env, None);
+        let mut service = Service::with(env, &self.account, &mut settings)?;
         let found = match &self.deployment_id {
             None => Some(match &self.name {
                 Some(name) => service.deployment_named(name)?,
-                None => self.which.of(service, settings)?,
+                None => self.which.of(&mut service, &settings)?,
             }),
             Some(id) if self.log == LogType::Build && self.revision_id.is_none() => {
                 Some(service.call(async |client| client.deployment(id).await)?)
@@ -222,7 +175,12 @@ impl Logs {
             (LogType::Build, None) => LogSource::Build(latest.flatten().ok_or_else(missing)?),
         };
         let deployment_id = found_id.or_else(|| self.deployment_id.clone()).unwrap_or_default();
-        Ok(Reader::new(reader::Log {
+        let log = self.log(deployment_id, source);
+        Ok((Target::Service(service), log))
+    }
+
+    fn log(&self, deployment_id: String, source: LogSource) -> Log {
+        Log {
             deployment_id,
             source,
             filter: LogRequest {
@@ -233,28 +191,28 @@ impl Logs {
                 ..LogRequest::default()
             },
             is_followed: self.follow,
-        }))
+        }
     }
 
     /// Shows new entries until the build has ended, or until nobody reads them. Waits for a service that is unreachable
     /// for a while.
-    fn follow(&self, mut service: Service<'_>, mut reader: Reader) -> Result<(), Error> {
+    fn follow(&self, mut target: Target<'_>, mut reader: Reader) -> Result<(), Error> {
         let mut heard = Instant::now();
-        while !service.env.out.is_closed {
+        while !target.env().out.is_closed {
             // Queried before the log is read, so that the last entries are not missed.
-            let done = reader.is_over(&mut service).and_then(|is_over| {
-                let said = reader.next(&mut service, |env, entries| self.show(env, entries));
+            let done = reader.is_over(&mut target).and_then(|is_over| {
+                let said = reader.next(&mut target, |env, entries| self.show(env, entries));
                 said.map(|()| is_over)
             });
             match done {
                 Ok(true) => return Ok(()),
                 Ok(false) => heard = Instant::now(),
-                Err(Error::Api(error)) if error.may_pass() && heard.elapsed() < ABSENCE => {
-                    say(service.env, WARNING, "warning", &format!("{error}; still following"));
+                Err(error) if may_pass(&error) && heard.elapsed() < ABSENCE => {
+                    say(target.env(), WARNING, "warning", &format!("{error}; still following"));
                 }
                 Err(error) => return Err(error),
             }
-            service.pause()?;
+            target.pause()?;
         }
         Ok(())
     }
@@ -268,20 +226,13 @@ impl Logs {
     }
 }
 
-/// The entry of a line that kubectl prints; none if it has no time.
-fn entry(line: &str) -> Option<LogEntry> {
-    let (moment, message) = line.split_once(' ').unwrap_or((line, ""));
-    time::parse(moment)?;
-    Some(LogEntry {
-        timestamp: Some(Timestamp::Text(moment.to_owned())),
-        level: without_prefix(message).map(|(level, _)| level),
-        message: Some(message.to_owned()),
-        ..LogEntry::default()
-    })
-}
-
-fn time_of(entry: &LogEntry) -> String {
-    entry.timestamp.as_ref().map(ToString::to_string).unwrap_or_default()
+/// Whether an error may pass without a change.
+fn may_pass(error: &Error) -> bool {
+    match error {
+        Error::Api(error) => error.may_pass(),
+        Error::Cluster(error) => error.is(Kind::Unreachable),
+        _ => false,
+    }
 }
 
 /// `2026-11-21T10:00:00.000Z ERROR    out of memory`

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::cli::console::visible_line;
+use crate::cluster::Target;
 use crate::compiler::files::Files as _;
 use crate::error::Error;
 use crate::project::{self, DiskFiles};
@@ -16,21 +17,21 @@ const FILE: &str = "agentcli.json";
 /// The section `deploy` of the file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Saved {
+pub(in crate::cli::command) struct Saved {
     /// Context of kubectl.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) context: Option<String>,
+    pub(in crate::cli::command) context: Option<String>,
     /// Namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) namespace: Option<String>,
+    pub(in crate::cli::command) namespace: Option<String>,
     /// Repository, as in --push-to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) push_to: Option<String>,
+    pub(in crate::cli::command) push_to: Option<String>,
 }
 
 impl Saved {
     /// The given options, and those of the file in `directory` for the others.
-    pub(super) fn or_file(self, directory: &Path) -> Result<Self, Error> {
+    pub(in crate::cli::command) fn or_file(self, directory: &Path) -> Result<Self, Error> {
         let saved = File::read(directory)?.deploy;
         // A namespace is one of a context.
         let is_other = self.context.is_some() && saved.context.is_some() && self.context != saved.context;
@@ -39,6 +40,11 @@ impl Saved {
             namespace: self.namespace.or(saved.namespace.filter(|_| !is_other)),
             push_to: self.push_to.or(saved.push_to),
         })
+    }
+
+    /// The cluster that they name.
+    pub(in crate::cli::command) fn target(&self) -> Target {
+        Target { context: self.context.clone(), namespace: self.namespace.clone() }
     }
 
     /// Keeps the options in the file in `directory`. Returns its name.

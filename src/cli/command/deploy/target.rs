@@ -7,6 +7,7 @@ use crate::api::rules;
 use crate::api::wire::{Deployment, DeploymentPatch, Revision};
 use crate::cli::ask;
 use crate::cli::env::Env;
+use crate::cli::runtime::Runtime;
 use crate::cli::service::Service;
 use crate::error::Error;
 
@@ -19,10 +20,7 @@ pub(super) enum Target<'a> {
 
 impl Target<'_> {
     pub(super) fn env(&mut self) -> &mut Env {
-        match self {
-            Self::Service(service) => service.env,
-            Self::Cluster(cluster) => cluster.env,
-        }
+        self.parts().0
     }
 
     /// The options that a hint adds to a command.
@@ -43,12 +41,25 @@ impl Target<'_> {
 
     /// Asks the user to confirm a change, unless `--yes` is given.
     pub(super) fn confirm(&mut self, question: &str, is_given: bool) -> Result<(), Error> {
-        let (env, runtime) = match self {
-            _ if is_given => return Ok(()),
-            Self::Service(service) => (&mut *service.env, &service.runtime),
-            Self::Cluster(cluster) => (&mut *cluster.env, &cluster.runtime),
-        };
+        if is_given {
+            return Ok(());
+        }
+        let (env, runtime) = self.parts();
         ask::confirm_if_possible(env, runtime, question, "--yes")
+    }
+
+    /// Waits until the place is to be queried again.
+    pub(super) fn pause(&mut self) -> Result<(), Error> {
+        let (env, runtime) = self.parts();
+        let pause = async { tokio::time::sleep(env.retry_policy.poll).await };
+        Ok(runtime.block_on(env.stop.unless_asked(pause))?)
+    }
+
+    fn parts(&mut self) -> (&mut Env, &Runtime) {
+        match self {
+            Self::Service(service) => (service.env, &service.runtime),
+            Self::Cluster(cluster) => (cluster.env, &cluster.runtime),
+        }
     }
 
     /// The newest revisions of a deployment, at most `limit`.

@@ -1,10 +1,11 @@
 //! Reading a log: the newest entries, then new ones.
 
+use super::pods::{self, time_of};
 use crate::api::LogSource;
 use crate::api::time;
 use crate::api::wire::{Cursor, LogEntry, LogOrder, LogPage, LogRequest};
+use crate::cli::command::deploy::target::Target;
 use crate::cli::env::Env;
-use crate::cli::service::Service;
 use crate::error::Error;
 use crate::ship::{LogPass, ShownEntries};
 
@@ -41,21 +42,22 @@ impl Reader {
 
     /// The newest entries, at most `limit`, oldest first. If the log is followed, all entries shortly before the last are
     /// read, since [`Reader::next`] reads them again.
-    pub(super) fn newest(&mut self, service: &mut Service<'_>, limit: u32) -> Result<Vec<LogEntry>, Error> {
+    pub(super) fn newest(&mut self, target: &mut Target<'_>, limit: u32) -> Result<Vec<LogEntry>, Error> {
         let mut found = Vec::new();
         let mut cursor = None;
         let most = limit as usize;
+        // A cluster has one page.
+        let page = if matches!(target, Target::Cluster(_)) { limit.max(PAGE) } else { PAGE };
         let mut pages = Pages::default();
         loop {
             let left = most.saturating_sub(found.len()) as u32;
             let request = LogRequest {
-                limit: Some(if left == 0 { PAGE } else { left.min(PAGE) }),
+                limit: Some(if left == 0 { page } else { left.min(page) }),
                 order: Some(LogOrder::Descending),
                 offset: cursor.clone(),
                 ..self.log.filter.clone()
             };
-            let page = self.page(service, request)?;
-            let (logs, next) = pages.turn(page);
+            let (logs, next) = pages.turn(self.page(target, request)?);
             found.extend(logs);
             cursor = next;
             let is_enough = found.len() >= most && !(self.log.is_followed && are_recent(&found));
@@ -74,7 +76,7 @@ impl Reader {
     /// have arrived late.
     pub(super) fn next(
         &mut self,
-        service: &mut Service<'_>,
+        target: &mut Target<'_>,
         mut show: impl FnMut(&mut Env, Vec<LogEntry>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let start = self.log.filter.start_time.clone();
@@ -92,10 +94,10 @@ impl Reader {
                 offset: cursor.clone(),
                 ..self.log.filter.clone()
             };
-            let (mut new, next) = pages.turn(self.page(service, request)?);
+            let (mut new, next) = pages.turn(self.page(target, request)?);
             new.retain(|entry| self.shown.is_new(&mut pass, entry));
             self.last = new.iter().filter_map(time_of).fold(self.last.take(), later);
-            show(service.env, new)?;
+            show(target.env(), new)?;
             cursor = next;
             if cursor.is_none() {
                 return Ok(());
@@ -104,18 +106,24 @@ impl Reader {
     }
 
     /// Whether the log is complete, as that of a finished build.
-    pub(super) fn is_over(&self, service: &mut Service<'_>) -> Result<bool, Error> {
+    pub(super) fn is_over(&self, target: &mut Target<'_>) -> Result<bool, Error> {
         let Log { deployment_id, source: LogSource::Build(revision_id), .. } = &self.log else {
             return Ok(false);
         };
+        let Target::Service(service) = target else { return Ok(true) };
         let revision = service.call(async |client| client.revision(deployment_id, revision_id).await)?;
         Ok(revision.status.is_built())
     }
 
     /// A page. Its offset is none after the last page, which is empty or has no other offset than was requested.
-    fn page(&self, service: &mut Service<'_>, request: LogRequest) -> Result<LogPage, Error> {
+    fn page(&self, target: &mut Target<'_>, request: LogRequest) -> Result<LogPage, Error> {
         let Log { deployment_id, source, .. } = &self.log;
-        let mut page = service.call(async |client| client.logs(deployment_id, source, &request).await)?;
+        let mut page = match target {
+            Target::Service(service) => {
+                service.call(async |client| client.logs(deployment_id, source, &request).await)?
+            }
+            Target::Cluster(cluster) => pods::page(cluster, deployment_id, source, &request)?,
+        };
         page.next_offset =
             page.next_offset.filter(|next| !page.logs.is_empty() && request.offset.as_ref() != Some(next));
         Ok(page)
@@ -141,11 +149,6 @@ impl Pages {
         self.last.clone_from(&page.logs);
         (page.logs, page.next_offset.filter(|_| self.count < MAX_PAGES))
     }
-}
-
-/// The time of an entry.
-fn time_of(entry: &LogEntry) -> Option<String> {
-    entry.timestamp.as_ref().map(ToString::to_string)
 }
 
 /// Whether all of `entries`, newest first, are so recent that they are read again.
