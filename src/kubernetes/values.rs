@@ -133,7 +133,7 @@ impl<'a> Values<'a> {
                 retries: setup::RETRIES,
                 start: failures(setup::SERVER_START_PERIOD),
                 liveness: setup::INTERVAL * 4,
-                pre_stop: 10,
+                pre_stop: 5,
             },
         })
     }
