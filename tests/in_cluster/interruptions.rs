@@ -43,7 +43,7 @@ fn a_killed_server_and_a_killed_scheduler_come_back() {
     let address = place.expose("shop");
     answers(&address, &one);
     let is_whole = || place.get(&["deployment", "shop"])["status"]["availableReplicas"] == 2;
-    let (failures, seconds) = under_load(&address, || {
+    let (failures, seconds) = under_load(&address, 50, || {
         let pods = place.get(&["pods", "-l", "app.kubernetes.io/component=server"]);
         let id = pods["items"][0]["status"]["containerStatuses"][0]["containerID"].as_str().unwrap();
         let start = Instant::now();

@@ -62,7 +62,7 @@ fn a_deployment_lives_from_its_first_answer_to_its_end() {
     assert!(row(&dry, &["update", "Deployment", "shop", field, &one, &two]), "{dry}");
 
     let (failures, ((edited, text), crashed)) =
-        under_load(&address, || (place.run(&deploy(&two)), place.run(&deploy(&broken))));
+        under_load(&address, 50, || (place.run(&deploy(&two)), place.run(&deploy(&broken))));
     assert_eq!(edited, 0, "{text}");
     let cause = "agent.py:3: ModuleNotFoundError: No module named 'nothing'";
     assert!(crashed.0 == 1 && crashed.1.contains(cause), "{crashed:?}");

@@ -4,6 +4,7 @@ Run it with Python 3.11 or later and pip, in this directory: python library-name
 """
 
 import ast
+import copy
 import datetime
 import os
 import pathlib
@@ -96,6 +97,7 @@ def statements(body):
     """The statements that run when the module is loaded, without the bodies of functions and classes."""
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            statement = copy.copy(statement)
             statement.body = []
         blocks = [getattr(statement, block, []) for block in ["body", "orelse", "finalbody"]]
         blocks += [handler.body for handler in getattr(statement, "handlers", [])]
