@@ -78,7 +78,11 @@ pub fn discover(files: &Tree, most: usize) -> Found {
     names::assign(&mut graphs, files);
     let has_graphs = |sources: &search::Sources| !choice::choose(sources, files).0.is_empty();
     let projects = search.others.iter().filter(|(_, sources)| has_graphs(sources));
-    let projects = projects.map(|(path, _)| path.clone()).collect();
+    let projects: Vec<String> = projects.map(|(path, _)| path.clone()).collect();
+    // A script of a monorepo that tries its graphs is no server.
+    if !projects.is_empty() && graphs.iter().all(|graph| choice::is_in_parts(&graph.path)) {
+        graphs.clear();
+    }
     Found {
         graphs,
         parts,

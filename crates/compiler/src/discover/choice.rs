@@ -18,7 +18,18 @@ const MAX_STEPS: usize = 8;
 const USUAL: &[&str] = &["agent", "app", "graph", "workflow"];
 
 /// Directories of what graphs are made of, and of what shows how to use them.
-const PARTS: &[&str] = &["examples", "nodes", "subgraphs", "tools", "utils"];
+const PARTS: &[&str] = &[
+    "benchmarks",
+    "evals",
+    "evaluation",
+    "examples",
+    "nodes",
+    "scripts",
+    "simulation",
+    "subgraphs",
+    "tools",
+    "utils",
+];
 
 /// A name that holds a graph, or gives one.
 #[derive(Clone)]
@@ -42,14 +53,17 @@ pub(super) fn choose(sources: &Sources, files: &Tree) -> (Vec<Graph>, Vec<String
             candidate.item.is_factory && called.contains(&key(candidate.path, &candidate.item.name));
         !is_helper && ignored_by(candidate.path, files).is_none()
     });
-    let imported = project.imported(&found);
-    let is_part = |candidate: &Candidate<'_>| {
-        let is_imported = imported.contains(&key(candidate.path, &candidate.item.name));
-        is_imported || paths::parent(candidate.path).split('/').any(|directory| PARTS.contains(&directory))
-    };
     let mut parts = Vec::new();
-    if !found.iter().all(is_part) {
-        parts = found.extract_if(.., |candidate| is_part(candidate)).map(|it| it.shown()).collect();
+    let is_aside = |candidate: &Candidate<'_>| is_in_parts(candidate.path);
+    if !found.iter().all(is_aside) {
+        // First what only tries the graphs, since it imports those that are served.
+        parts.extend(found.extract_if(.., |candidate| is_aside(candidate)).map(|it| it.shown()));
+        let imported = project.imported(&found);
+        let is_part =
+            |candidate: &Candidate<'_>| imported.contains(&key(candidate.path, &candidate.item.name));
+        if !found.iter().all(is_part) {
+            parts.extend(found.extract_if(.., |candidate| is_part(candidate)).map(|it| it.shown()));
+        }
     }
     // The other language of a repository has a server of its own.
     let is_javascript = |candidate: &Candidate<'_>| paths::is_javascript(candidate.path);
@@ -63,9 +77,14 @@ pub(super) fn choose(sources: &Sources, files: &Tree) -> (Vec<Graph>, Vec<String
         found.clear();
     }
     if found.iter().any(|candidate| candidate.value != Value::Likely) {
-        found.retain(|candidate| candidate.value != Value::Likely);
+        found.retain(|candidate| candidate.value != Value::Likely || candidate.item.name == "graph");
     }
     (found.iter().map(|candidate| candidate.graph(&sources[candidate.path].text)).collect(), parts)
+}
+
+/// Whether a file is in a directory of what graphs are made of, or of what tries them.
+pub(super) fn is_in_parts(path: &str) -> bool {
+    paths::parent(path).split('/').any(|directory| PARTS.contains(&directory))
 }
 
 /// Whether the manifests of the project are those of JavaScript; none if there are both, or none.
@@ -112,10 +131,11 @@ impl<'s> Project<'s> {
         called: &mut BTreeSet<(String, String)>,
     ) -> Vec<Candidate<'s>> {
         let values = &source.values;
+        let makes_graphs = self.makes_graphs(path);
         let mut found = Vec::new();
         for item in values.items.iter().filter(|item| !item.name.starts_with('_')) {
             let mut seen = Vec::new();
-            let value = self.resolve(path, &item.value, source.has_library, &mut seen);
+            let value = self.resolve(path, &item.value, makes_graphs, &mut seen);
             if matches!(value, Value::Other | Value::Same(_)) {
                 continue;
             }
@@ -131,7 +151,7 @@ impl<'s> Project<'s> {
                 found.iter_mut().find(|it: &&mut Candidate<'_>| it.item.name == *name && !it.item.is_factory)
             });
             match same {
-                Some(other) if is_usual && !USUAL.contains(&&*other.item.name) => other.item = item,
+                Some(other) if is_usual => other.item = item,
                 _ if is_guess && !is_usual || is_alias => {}
                 _ => found.push(Candidate { path, item, value }),
             }
@@ -172,6 +192,13 @@ impl<'s> Project<'s> {
         imported
     }
 
+    /// Whether the file at `path`, or one that it imports from, names a library of graphs.
+    fn makes_graphs(&self, path: &str) -> bool {
+        let has_library = |path: &str| self.sources[path].has_library;
+        let mut modules = self.sources[path].values.imports.values().map(|(module, _)| module);
+        has_library(path) || modules.any(|it| self.module(path, it).is_some_and(|file| has_library(&file)))
+    }
+
     fn is_variable(&self, path: &str, name: &str) -> bool {
         let values = &self.sources[path].values;
         values.items.iter().any(|item| item.name == name && !item.is_factory && !name.starts_with('_'))
@@ -210,7 +237,7 @@ impl<'s> Project<'s> {
             return Value::Other;
         }
         seen.push(step);
-        self.resolve(path, value, self.sources[path].has_library, seen)
+        self.resolve(path, value, self.makes_graphs(path), seen)
     }
 
     /// Whether a module is certainly none of the project.

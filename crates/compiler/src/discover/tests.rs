@@ -31,12 +31,14 @@ fn graphs_of_python() {
         ("agent = create_agent('m')", &["agent"]),
         ("def make(config):\n    return create_agent('m')", &["make"]),
         ("async def make():\n    g = StateGraph(dict)\n    yield g.compile()", &["make"]),
+        ("@asynccontextmanager\nasync def make(root=None):\n    yield create_agent('m')", &["make"]),
         ("def build(model):\n    return create_agent(model)\nagent = build('m')", &["agent"]),
         ("def build():\n    return create_agent('m')\nagent = build()", &["agent"]),
         ("@entrypoint()\ndef flow(x):\n    return x", &["flow"]),
         ("graph: CompiledStateGraph = make()", &["graph"]),
         ("a = create_agent('m')\nb = StateGraph(dict).add_node(a).compile()", &["b"]),
         ("first = create_agent('m')\nagent = first", &["agent"]),
+        ("agent = create_agent('m')\ngraph = agent", &["graph"]),
         ("a = create_agent('m')\nb = create_agent('n')\na.get_graph()", &["a", "b"]),
         ("try:\n    graph = create_agent('m')\nexcept E:\n    raise", &["graph"]),
         ("if __name__ == '__main__':\n    graph = create_agent('m')", &[]),
@@ -61,6 +63,7 @@ fn graphs_of_typescript() {
         ),
         ("const graph = (await make()).compile() as any;\nexport default graph;", &["default"]),
         ("export const agent = createReactAgent({ llm });", &["agent"]),
+        ("export const graph = make().agent?.graph;", &["graph"]),
         (
             "export async function graph(config) { const w = new StateGraph(S); return w.compile(); }",
             &["graph"],
@@ -84,6 +87,12 @@ fn other_files_give_graphs() {
         ("src/bot/main.py", "from bot.build import build\nagent = build('m')\n"),
     ]);
     assert_eq!(found, ["agent = src/bot/main.py:agent"]);
+    let builder = format!("{LIBRARY}def build():\n    return StateGraph(dict)\n");
+    let compiled = [
+        ("bot/graph.py", builder.as_str()),
+        ("bot/main.py", "from .graph import build\nbuilder = build()\napp = builder.compile()\n"),
+    ];
+    assert_eq!(graphs(&compiled), ["bot = bot/main.py:app"]);
     let relative =
         [("bot/build.py", made.as_str()), ("bot/main.py", "from .build import build\nagent = build('m')\n")];
     assert_eq!(graphs(&relative), ["agent = bot/main.py:agent"]);
@@ -93,6 +102,25 @@ fn other_files_give_graphs() {
     let main = format!("{LIBRARY}from bot.sub import graph as sub\ngraph = create_agent('m', tools=[sub])\n");
     let part = [("bot/sub.py", graph.as_str()), ("bot/main.py", main.as_str())];
     assert_eq!(graphs(&part), ["bot = bot/main.py:graph"]);
+}
+
+/// A script imports the graph that it tries, which is served all the same.
+#[test]
+fn what_tries_a_graph_is_no_server() {
+    let graph = format!("{LIBRARY}graph = create_agent('m')\n");
+    let trial = format!("{LIBRARY}from bot.graph import graph as bot\njudge = create_agent('m', [bot])\n");
+    let files = [("src/bot/graph.py", graph.as_str()), ("scripts/judge.py", trial.as_str())];
+    assert_eq!(graphs(&files), ["bot = src/bot/graph.py:graph"]);
+    let files = [
+        ("scripts/judge.py", trial.as_str()),
+        ("apps/bot/pyproject.toml", "[project]\nname = 'bot'\n"),
+        ("apps/bot/graph.py", graph.as_str()),
+    ];
+    let files = Tree::new(MemoryFiles::new(files));
+    let found = discover(&files, MOST);
+    assert_eq!((found.graphs, found.projects), (vec![], vec!["apps/bot".to_owned()]));
+    let examples = [("examples/a.py", graph.as_str()), ("examples/b.py", trial.as_str())];
+    assert_eq!(graphs(&examples).len(), 2);
 }
 
 #[test]

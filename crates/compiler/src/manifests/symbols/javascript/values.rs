@@ -214,6 +214,11 @@ impl Reader<'_> {
             Expression::LogicalExpression(it) => self.value(&it.left).or(self.value(&it.right)),
             Expression::Identifier(it) => Value::Same(it.name.to_string()),
             Expression::StaticMemberExpression(it) => Value::called(&it.property.name),
+            Expression::ChainExpression(it) => it
+                .expression
+                .as_member_expression()
+                .and_then(|it| it.static_property_name())
+                .map_or(Value::Other, Value::called),
             Expression::NewExpression(it) => {
                 let name = it.callee.get_identifier_reference().map_or("", |it| it.name.as_str());
                 if BUILDERS.contains(&name) { Value::Builder } else { Value::Other }

@@ -101,7 +101,9 @@ impl Reader {
             Some(_) => return,
             None => self.returned(function),
         };
-        if is_filled(&function.parameters) {
+        // `async with make_graph()` is the server's way, too; with an argument of its own, it is the first that is filled.
+        let is_context = !function.decorator_list.is_empty() && function.parameters.len() <= 1;
+        if is_context || is_filled(&function.parameters) {
             self.item(name, value, true, function.name.range().into());
         } else {
             self.found.helpers.insert(name, value);
