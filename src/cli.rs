@@ -9,6 +9,7 @@ mod artifact;
 pub mod ask;
 mod build_options;
 pub mod check;
+pub mod collector;
 pub mod command;
 pub mod compile;
 pub mod console;

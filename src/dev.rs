@@ -33,6 +33,6 @@ pub use crate::project::HOME;
 pub use error::Error;
 pub use lock::running_url;
 pub use port::{Bound, bind};
-pub use session::{Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
+pub use session::{Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 pub use supervise::run;
 pub use traceback::crash_cause;

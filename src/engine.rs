@@ -44,7 +44,7 @@ mod transport;
 pub use again::Again;
 pub use build::BuildReporter;
 pub use connect::Engine;
-pub use containers::{Container, ContainerSpec, Failure, HealthStatus, Policy, State};
+pub use containers::{Container, ContainerSpec, Failure, HealthStatus, MACHINE, Policy, State};
 pub use credentials::{Login, RegistrySecret, has_login, registry_secret};
 pub use description::Description;
 pub use endpoint::EngineEnv;

@@ -63,12 +63,13 @@ impl Logins {
         self.services.insert(name, login);
     }
 
-    /// Forgets a service; whether it was known.
+    /// Forgets a service; whether it was known. A single one that is left is the default one.
     pub(super) fn remove(&mut self, name: &str) -> bool {
+        let is_known = self.services.remove(name).is_some();
         if self.default.as_deref() == Some(name) {
-            self.default = None;
+            self.default = self.services.keys().next().filter(|_| self.services.len() == 1).cloned();
         }
-        self.services.remove(name).is_some()
+        is_known
     }
 
     /// Writes them in one step.

@@ -149,9 +149,9 @@ impl<C> Printer<'_, C> {
         let (word, subject, text, bytes) = match event {
             Event::Provisioning { message, done: true } => {
                 let seconds = self.progress.end().as_secs_f64();
-                return self.say(NOTE, "provisioning", &format!("{message} in {seconds:.1} s"));
+                return self.say(NOTE, "installed", &format!("{message} in {seconds:.1} s"));
             }
-            Event::Provisioning { message, .. } => ("provisioning", "", message.clone(), (0, 0)),
+            Event::Provisioning { message, .. } => ("installing", "", message.clone(), (0, 0)),
             Event::Pulling { image, current, total } => {
                 ("pulling", &**image, image.clone(), (*current, *total))
             }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 
 use super::agent_lock;
+use super::collector;
 use super::compile::{PlanOptions, Planned, directory_of};
 use super::console::{note, visible_line};
 use super::env::Env;
@@ -15,8 +16,9 @@ use crate::api::wire::Redacted;
 use crate::compiler::back::lower::setup::{is_project_name, project_name};
 use crate::compiler::back::plan::{ServiceImage, Setup};
 use crate::compiler::server::setup as contract;
+use crate::compiler::words::listed;
 use crate::compose::Project;
-use crate::engine::{BuildRequest, Engine};
+use crate::engine::{BuildRequest, Engine, MACHINE};
 use crate::error::Error;
 use crate::up::{Request, Session};
 
@@ -209,6 +211,18 @@ pub(super) fn note_before_start(env: &mut Env, prepared: &Prepared) {
         let message = "no API key or license key is set; a server that requires one exits at once (set \
                        PLATFORM_API_KEY for local use in the environment or in .env, or use --server memory, which needs none)";
         note(env, message);
+    }
+    let is_here = |value: &Option<String>| value.as_deref().and_then(collector::from_container).is_some();
+    let here = prepared.session.file.iter().filter(|(_, value)| is_here(value));
+    let here: Vec<_> = here.map(|(name, _)| name.as_str()).collect();
+    if !here.is_empty() {
+        let names = listed(here.into_iter());
+        note(
+            env,
+            &format!(
+                "in a container, the localhost of {names} is the container; this machine is `{MACHINE}` there"
+            ),
+        );
     }
     prepared.request.open_ports().iter().for_each(|message| note(env, message));
 }

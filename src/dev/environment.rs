@@ -57,6 +57,11 @@ impl Environment {
         fs::remove_file(file(directory, whose)).ok();
     }
 
+    /// When the records changed last: an installation writes them again.
+    pub(super) fn recorded(directory: &Path) -> [Option<u128>; 2] {
+        [PYTHON, NODE].map(|whose| changed_at(&file(directory, whose)))
+    }
+
     /// Removes all records.
     pub(super) fn forget_all(directory: &Path) {
         [PYTHON, NODE].into_iter().for_each(|whose| Self::forget(directory, whose));

@@ -53,8 +53,6 @@ pub enum Error {
     Missing {
         /// The packages.
         missing: Vec<String>,
-        /// The next step.
-        hint: String,
     },
     /// The project's package manager is missing.
     #[error("cannot install the project's packages: `{name}` is not on the PATH")]
@@ -134,8 +132,8 @@ impl Error {
             ),
             Self::Home { .. } => Some("make the directory writable".to_owned()),
             Self::Install { hint, .. } | Self::Port { hint, .. } => hint.clone(),
-            Self::Missing { hint, .. }
-            | Self::NoInstaller { hint, .. }
+            Self::Missing { .. } => Some("omit --no-install to install it".to_owned()),
+            Self::NoInstaller { hint, .. }
             | Self::NoInterpreter { hint, .. }
             | Self::Tunnel { hint, .. } => Some(hint.clone()),
             Self::Project(error) => error.hint(),

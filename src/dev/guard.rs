@@ -134,7 +134,7 @@ mod tests {
     use regex_lite::Regex;
 
     use super::*;
-    use crate::dev::session::{Consent, Port, Selection, Surroundings};
+    use crate::dev::session::{Port, Selection, Surroundings};
 
     fn rules_of(host: &str, studio: &str, public: Option<&str>) -> Value {
         let selection = Selection {
@@ -153,7 +153,7 @@ mod tests {
             debugger: None,
             allow_blocking: false,
             tunnel: public.is_some(),
-            consent: Consent::Never,
+            installs: false,
             tls: None,
             log_level: String::new(),
             colour: false,

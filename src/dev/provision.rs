@@ -13,7 +13,7 @@ use super::error::Error;
 use super::installer::{self, Installer};
 use super::interpreter::{Inspection, Required, inspect};
 use super::search::{self, Choice, Interpreter};
-use super::session::{Consent, Hooks, Options, Session};
+use super::session::{Hooks, Options, Session};
 use crate::child::{Child, Command, Next, Status};
 use crate::compiler::back::plan::{PythonPackages, ServerPackage};
 use crate::compiler::server::local::SERVER;
@@ -94,7 +94,7 @@ pub(super) async fn provide(
     let program = if is_complete {
         interpreter.path
     } else {
-        confirm_installation(&interpreter, options, hooks).await?;
+        may_install(options, interpreter.inspection.missing.clone())?;
         install(session, packages, options, &interpreter, &required, hooks).await?
     };
     // Other installations may complete an environment of the user, or remove something from it.
@@ -106,37 +106,9 @@ pub(super) async fn provide(
     Ok(program)
 }
 
-async fn confirm_installation(
-    base: &Interpreter,
-    options: &Options,
-    hooks: &mut dyn Hooks,
-) -> Result<(), Error> {
-    let missing = base.inspection.missing.clone();
-    let question = format!(
-        "`{}` lacks packages that the project needs. Install all packages into {HOME}/{PYTHON}?",
-        base.path.display()
-    );
-    let hint = match options.consent {
-        Consent::Never => format!("omit --no-install to install them into {HOME}/{PYTHON}"),
-        _ => "install them into a virtual environment and activate it, or run again and confirm".to_owned(),
-    };
-    confirm(missing, &question, &hint, options, hooks).await
-}
-
-/// Fails unless `missing` may be installed.
-pub(super) async fn confirm(
-    missing: Vec<String>,
-    question: &str,
-    hint: &str,
-    options: &Options,
-    hooks: &mut dyn Hooks,
-) -> Result<(), Error> {
-    let agreed = match options.consent {
-        Consent::Given => true,
-        Consent::Never => false,
-        Consent::Ask => hooks.confirm(question).await,
-    };
-    if agreed { Ok(()) } else { Err(Error::Missing { missing, hint: hint.to_owned() }) }
+/// Fails if `missing` may not be installed.
+pub(super) fn may_install(options: &Options, missing: Vec<String>) -> Result<(), Error> {
+    if options.installs { Ok(()) } else { Err(Error::Missing { missing }) }
 }
 
 /// Our environment.
@@ -164,8 +136,9 @@ async fn install(
     // It is recorded again when it is complete.
     Environment::forget(directory, PYTHON);
     let with = if packages.uses_pip { "pip" } else { "uv" };
-    let with = format!("installing the server and the project's packages with {with}");
-    hooks.event(&Event::Provisioning { message: with, done: false });
+    let what = format!("server and packages into {HOME}/{PYTHON} (ignored by git)");
+    let message = format!("{what} with {with}");
+    hooks.event(&Event::Provisioning { message, done: false });
     let constraints = home.with_file_name(CONSTRAINTS);
     let is_locked = !packages.constraints.is_empty();
     let has_version = |inspection: Inspection| inspection.version == base.inspection.version;
@@ -199,7 +172,7 @@ async fn install(
         let check = installer.install_newest(&python, packages, false, None, directory).argument("--dry-run");
         warn_of_old_server(package, &version, &check, hooks).await?;
     }
-    hooks.event(&Event::Provisioning { message: format!("installed into {HOME}/{PYTHON}"), done: true });
+    hooks.event(&Event::Provisioning { message: what, done: true });
     Ok(python)
 }
 
@@ -262,7 +235,7 @@ async fn warn_of_old_server(
 /// cannot be had.
 async fn get_uv(base: &Path, directory: &Path, hooks: &mut dyn Hooks) -> Result<Option<PathBuf>, Error> {
     let home = installer::own(directory);
-    let message = "installing uv".to_owned();
+    let message = "uv".to_owned();
     hooks.event(&Event::Provisioning { message, done: false });
     let (mut status, mut last) = attempt(&installer::get_uv(base, &home, directory), hooks).await?;
     if last.iter().any(|line| line.contains(NO_PIP)) {

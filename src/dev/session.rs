@@ -1,13 +1,13 @@
 //! The input of `dev`, and what it asks of its caller.
 
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::time::Duration;
 
 use crate::compiler::back::plan::Plan;
 use crate::live::Reporter;
 
 /// A planned project and the values of its `env`. There is no `Debug`: the values are secrets.
+#[derive(PartialEq)]
 pub struct Session {
     /// The configuration's directory, absolute.
     pub directory: PathBuf,
@@ -39,7 +39,7 @@ pub struct Options {
     /// Whether a tunnel makes the server public.
     pub tunnel: bool,
     /// Whether missing packages may be installed.
-    pub consent: Consent,
+    pub installs: bool,
     /// The certificate for HTTPS.
     pub tls: Option<Tls>,
     /// The log level of the server, by its name in Python.
@@ -111,17 +111,6 @@ pub struct Debugger {
     pub waits: bool,
 }
 
-/// Whether missing packages may be installed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Consent {
-    /// If the user confirms.
-    Ask,
-    /// No.
-    Never,
-    /// Yes.
-    Given,
-}
-
 /// The certificate for HTTPS.
 #[derive(Clone, Debug)]
 pub struct Tls {
@@ -133,9 +122,6 @@ pub struct Tls {
 
 /// What the room asks of its caller while it runs.
 pub trait Hooks: Reporter {
-    /// Asks the user a question. Cancel safe.
-    fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>>;
-
     /// Reads the project again. None if it cannot be planned; the caller has reported why.
     fn replan(&mut self) -> Option<Session>;
 }

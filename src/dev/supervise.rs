@@ -238,7 +238,7 @@ impl<'a> Supervisor<'a> {
             self.watch()?;
         }
         if changes.decide_start || self.lacks_package {
-            self.standby = None;
+            let recorded = Environment::recorded(&self.session.directory);
             runtime = match self.provide().await {
                 Ok(runtime) => runtime,
                 Err(error) => {
@@ -250,6 +250,14 @@ impl<'a> Supervisor<'a> {
                 }
             };
             self.lacks_package = false;
+            // After a mistake in the configuration, all may be as it was.
+            let is_same = before.is_some_and(|before| before == self.session)
+                && recorded == Environment::recorded(&self.session.directory);
+            if !is_same {
+                let serves = self.server.is_some();
+                let start = || standby::start(&self.session, self.options, &runtime, &self.address);
+                self.standby = serves.then(start).flatten();
+            }
         }
         if let Some(lines) = self.failure(&runtime).await {
             self.hooks.event(&self.explained(&lines));

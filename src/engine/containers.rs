@@ -61,6 +61,9 @@ pub struct ContainerSpec {
     pub policy: Policy,
 }
 
+/// The name that the machine of an engine has in its containers: with Docker Desktop and Podman always, else if it is given.
+pub const MACHINE: &str = "host.docker.internal";
+
 /// Limits of a container, and how the engine treats it by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Policy {
@@ -72,6 +75,8 @@ pub struct Policy {
     pub pids: Option<u64>,
     /// Whether its processes have no capabilities, and cannot gain privileges.
     pub is_confined: bool,
+    /// Whether it reaches the machine of the engine as [`MACHINE`].
+    pub reaches_machine: bool,
     /// Time to stop when the engine itself is stopped [default: that of the engine].
     pub stop_timeout: Option<Duration>,
     /// Whether the engine starts it again whenever it ends.
@@ -159,7 +164,12 @@ impl Engine {
         let options = CreateContainerOptions { name: Some(spec.name.clone()), ..Default::default() };
         let has_start_interval = spec.health.is_none() || self.has_start_interval().await?;
         let what = format!("create the container `{}`", spec.name);
-        let create = self.docker.create_container(Some(options), body(spec, has_start_interval));
+        let mut body = body(spec, has_start_interval);
+        if spec.policy.reaches_machine && !self.is_podman().await? {
+            let hosts = Some(vec![format!("{MACHINE}:host-gateway")]);
+            body.host_config = body.host_config.map(|config| HostConfig { extra_hosts: hosts, ..config });
+        }
+        let create = self.docker.create_container(Some(options), body);
         match self.call(&what, create).await {
             Err(Error::Request { status: 409, .. }) => Err(Error::NameTaken { name: spec.name.clone() }),
             created => created.map(|created| created.id),

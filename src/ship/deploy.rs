@@ -221,6 +221,14 @@ impl<H: Hooks> Shipment<'_, H> {
     async fn revise(&mut self, id: &str, patch: &DeploymentPatch) -> Result<NewRevision, Error> {
         // The deployment may have changed since it was found.
         let before = self.call(async |client| client.deployment(id).await).await?;
+        if let Some(given) = &patch.secrets {
+            let known = before.secrets.iter().map(|secret| secret.name.as_str());
+            let lost: Vec<&str> = known.filter(|name| given.iter().all(|it| it.name != *name)).collect();
+            if !lost.is_empty() {
+                let lost = lost.join(", ");
+                self.hooks.note(format!("the project's `env` replaces the secrets, and lacks {lost}"));
+            }
+        }
         let made = async {
             let patched = self.call(async |client| client.patch(&before, patch).await).await?;
             self.newest(before.latest_revision_id.as_ref(), patched).await

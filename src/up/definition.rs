@@ -12,7 +12,7 @@ use crate::compiler::back::plan::{Service, ServiceImage, VolumeMount};
 use crate::engine::{ContainerSpec, Policy};
 
 /// Raised when the same definition becomes another container.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The definition of a container.
 #[derive(Clone)]
@@ -93,7 +93,7 @@ fn definition(session: &Session, service: &Service, ids: &BTreeMap<String, Strin
         health: service.health.clone(),
         network: network(session),
         aliases: vec![service.name.clone()],
-        policy: Policy::default(),
+        policy: Policy { reaches_machine: true, ..Policy::default() },
     };
     let (after, ends) = (service.after.clone(), service.ends);
     Definition { service: service.name.clone(), spec, built, after, ends, hash }

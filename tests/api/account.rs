@@ -280,7 +280,7 @@ fn a_login_is_kept_for_its_address_only() {
     assert_eq!(run(&env, "list --host-url one").code, 0);
     assert!(scene.proxy.forwarded("GET", "/v2/deployments") > before);
     assert_eq!(run(&env, "logout").code, 0);
-    assert_eq!(run(&env, "list").code, 2, "there is no default");
+    assert_eq!(run(&env, "list").code, 0, "the one that is left is the default");
     assert_eq!(run(&env, "logout one").code, 0);
     assert_eq!(run(&env, "logout one").code, 2);
     assert!(!std::fs::read_to_string(&file).unwrap().contains(KEY));

@@ -243,7 +243,6 @@ fn help_names_every_option_with_its_default() {
         "--tunnel",
         "--python",
         "--no-install",
-        "--yes",
         "--ssl-certfile",
         "--ssl-keyfile",
         "--server-log-level",

@@ -194,6 +194,7 @@ fn session(dev: &Dev) {
 
     // An interrupt and its answer.
     choose(&browser, "review", "question");
+    is_accessible(&browser);
     run(&browser, "a");
     browser.until("document.activeElement.id === 'answer'");
     browser.until("document.querySelector('#picture .waits[data-node=question]')");
@@ -211,6 +212,8 @@ fn session(dev: &Dev) {
         browser.until(&button);
         browser.run(&format!("{button}.click()"));
     };
+    browser.until(&format!("{step}.querySelector('.inside')"));
+    is_accessible(&browser);
     press("Go back to here");
     browser.until("!document.getElementById('from').hidden");
     assert_eq!(browser.run("return document.getElementById('outcome').textContent.includes('yes')"), false);
@@ -225,6 +228,10 @@ fn session(dev: &Dev) {
     browser.until("/^(graphs\\.py|src\\/more\\.ts):\\d+$/.test(document.querySelector('.card.failed code').textContent)");
     browser.until("document.querySelector('#picture .broke[data-node=fail]')");
     is_accessible(&browser);
+    let narrow = json!({ "width": 320, "height": 640, "deviceScaleFactor": 1, "mobile": false });
+    browser.command("Emulation.setDeviceMetricsOverride", narrow.clone());
+    is_accessible(&browser);
+    browser.command("Emulation.clearDeviceMetricsOverride", json!({}));
 
     // A run without an end goes on without the page, is found again, and is stopped.
     choose(&browser, "endless", "forever");
@@ -241,8 +248,7 @@ fn session(dev: &Dev) {
     browser.run("location.reload()");
     browser.until(&has_text("#messages .ai .text", "six."));
     browser.until("document.querySelectorAll('#threads button').length >= 4");
-    let screen = json!({ "width": 320, "height": 640, "deviceScaleFactor": 1, "mobile": false });
-    browser.command("Emulation.setDeviceMetricsOverride", screen);
+    browser.command("Emulation.setDeviceMetricsOverride", narrow);
     for part in ["threads", "graph", "chat"] {
         browser.tab_to(&format!("[data-show={part}]"));
         browser.press(ENTER);

@@ -93,7 +93,7 @@ fn without_uv_it_is_installed_first() {
     let project = without_uv(Project::of("hello"));
     let mut dev = project.start(&[]);
     let said = dev.until("provisioning")["message"].as_str().unwrap().to_owned();
-    assert_eq!(said, "installing the server and the project's packages with uv");
+    assert_eq!(said, "server and packages into .agentcli/python (ignored by git) with uv");
     dev.until("ready");
     assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
     dev.stop("INT");
@@ -146,8 +146,10 @@ fn extras_and_groups_of_uv_sync_are_no_reason_to_install() {
     dev.stop("INT");
 }
 
-/// Answers the question at a terminal, which `script` makes: exit code and what was shown.
-fn at_a_terminal(project: &Project, keys: &[u8]) -> (Option<i32>, String) {
+/// At a terminal, which `script` makes.
+#[test]
+fn nobody_is_asked() {
+    let project = Project::of("hello");
     let mut script = Command::new("script");
     let program = project.program.display();
     script.args(["-qefc", &format!("exec {program} dev --no-browser"), "/dev/null"]);
@@ -162,26 +164,17 @@ fn at_a_terminal(project: &Project, keys: &[u8]) -> (Option<i32>, String) {
     let (mut input, mut output) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
     let mut shown = Vec::new();
     let mut bytes = [0; 1024];
+    let mut is_stopped = false;
     while let Ok(length @ 1..) = output.read(&mut bytes) {
         shown.extend_from_slice(&bytes[..length]);
-        if String::from_utf8_lossy(&shown).ends_with("[Y/n] ") {
-            input.write_all(keys).unwrap();
+        if !is_stopped && String::from_utf8_lossy(&shown).contains("server and packages") {
+            input.write_all(b"\x03").unwrap();
+            is_stopped = true;
         }
     }
-    (script.wait().unwrap().code(), String::from_utf8_lossy(&shown).into_owned())
-}
-
-#[test]
-fn a_person_is_asked_first() {
-    let project = Project::of("hello");
-    let (code, shown) = at_a_terminal(&project, b"n\n");
-    assert!(shown.contains("Install all packages into .agentcli/python? [Y/n]"), "{shown}");
-    assert!(shown.contains("not installed: langgraph-api, "), "{shown}");
-    assert_eq!(code, Some(1));
-    // Ctrl-C is an answer, too.
-    let (code, shown) = at_a_terminal(&project, b"\x03");
-    assert_eq!(code, Some(130), "{shown}");
-    assert!(!project.path(".agentcli/python").exists());
+    let shown = String::from_utf8_lossy(&shown);
+    assert_eq!(script.wait().unwrap().code(), Some(130), "{shown}");
+    assert!(is_stopped && !shown.contains('?'), "{shown}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ use crate::store::Store;
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::Redacted;
 use agentcli::cli::account::Dialect;
+use agentcli::cli::collector;
 use agentcli::cli::console::visible_line;
 use agentcli::cli::env::Env;
 use agentcli::cli::server::ServerOption;
@@ -141,6 +142,12 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     listeners: Option<PathBuf>,
 
+    /// Send traces of all deployments with Python graphs to an OpenTelemetry collector, and nowhere else [default URL:
+    /// http://127.0.0.1:4318]
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, value_parser = collector::address)]
+    #[arg(default_missing_value = collector::DEFAULT)]
+    otlp: Option<String>,
+
     /// Print events as JSON Lines
     #[arg(long)]
     json: bool,
@@ -198,7 +205,7 @@ impl Serve {
             host: store.host_id().map_err(service::Error::from)?,
             pull: self.pull,
             allowed_images,
-            environment: Vec::new(),
+            environment: self.otlp.iter().flat_map(|it| collector::variables_in_container(it)).collect(),
             builds: store.builds(),
             repository_limit: REPOSITORY_LIMIT,
             databases,

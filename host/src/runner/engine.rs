@@ -119,6 +119,7 @@ impl EngineRunner {
                 memory: Some(launch.memory.unwrap_or(limits.memory)),
                 pids: Some(limits.pids),
                 is_confined: true,
+                reaches_machine: environment.iter().any(|(name, _)| name == local::COLLECTOR),
                 stop_timeout: Some(launch.grace),
                 restarts: false,
             },

@@ -1,13 +1,12 @@
 //! `agentcli dev`
 
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::time::Duration;
 
 use url::Host;
 
-use crate::cli::ask::confirm;
 use crate::cli::check::{self, ConfigOption};
+use crate::cli::collector;
 use crate::cli::compile;
 use crate::cli::databases::DatabaseOptions;
 use crate::cli::env::Env;
@@ -20,7 +19,7 @@ use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
 use crate::compiler::tree::Tree;
 use crate::compiler::words::listed;
 use crate::compiler::{self, Unused};
-use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
+use crate::dev::{self, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 use crate::error::Error;
 use crate::project::{DiskFiles, Project};
 
@@ -139,11 +138,11 @@ pub(crate) struct Dev {
     no_lock: bool,
 
     /// Do not install missing packages
-    #[arg(long, conflicts_with = "yes")]
+    #[arg(long)]
     no_install: bool,
 
-    /// Install missing packages without asking
-    #[arg(short, long)]
+    /// Has no effect: nothing is asked
+    #[arg(short, long, hide = true)]
     yes: bool,
 
     /// TLS certificate, in PEM format
@@ -163,21 +162,13 @@ pub(crate) struct Dev {
     start_timeout: u64,
 
     /// Send traces of Python graphs to an OpenTelemetry collector, and nowhere else [default URL: http://127.0.0.1:4318]
-    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, value_parser = collector)]
-    #[arg(default_missing_value = "http://127.0.0.1:4318")]
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, value_parser = collector::address)]
+    #[arg(default_missing_value = collector::DEFAULT)]
     otlp: Option<String>,
 
     /// Print events as JSON Lines
     #[arg(long)]
     json: bool,
-}
-
-/// The address of a collector.
-fn collector(url: &str) -> Result<String, &'static str> {
-    let is_url = ["http://", "https://"]
-        .iter()
-        .any(|scheme| url.strip_prefix(scheme).is_some_and(|it| !it.is_empty()));
-    if is_url { Ok(url.to_owned()) } else { Err("it is no URL; write it as http://HOST:PORT") }
 }
 
 /// A server of `dev`. The one in memory is the same for all images.
@@ -232,10 +223,6 @@ struct Reader<'a> {
 }
 
 impl Hooks for Printer<'_, Reader<'_>> {
-    fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>> {
-        Box::pin(confirm(self.env, question, true))
-    }
-
     fn replan(&mut self) -> Option<Session> {
         let session = self.context.session(self.env).ok()?;
         self.env.end_round();
@@ -302,17 +289,11 @@ impl Dev {
 
     /// The variables that send traces to the collector.
     fn traces(&self) -> Vec<(String, Option<String>)> {
-        let address = self.otlp.iter().map(|address| (local::COLLECTOR, address.as_str()));
-        let all = address.flat_map(|address| local::TRACES.into_iter().chain([address]));
-        all.map(|(name, value)| (name.to_owned(), Some(value.to_owned()))).collect()
+        let all = self.otlp.iter().flat_map(|address| collector::variables(address));
+        all.map(|(name, value)| (name, Some(value))).collect()
     }
 
     fn options(&self, env: &Env) -> Result<Options, Error> {
-        let consent = match (self.no_install, self.yes || !env.can_ask()) {
-            (true, _) => Consent::Never,
-            (false, true) => Consent::Given,
-            (false, false) => Consent::Ask,
-        };
         Ok(Options {
             host: self.host.clone(),
             port: self.port.map_or(Port::From(local::PORT), Port::Exactly),
@@ -327,7 +308,7 @@ impl Dev {
             }),
             allow_blocking: self.allow_blocking,
             tunnel: self.tunnel,
-            consent,
+            installs: !self.no_install,
             tls: self.tls(env)?,
             log_level: self.server_log_level.to_uppercase(),
             colour: env.err.is_coloured,

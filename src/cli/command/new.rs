@@ -46,6 +46,7 @@ impl New {
         let shown = |file: &String| visible_line(&with_slashes(&tidy(&self.path.join(file))));
         created.kept.iter().for_each(|file| env.print(&format!("kept {}", shown(file))));
         created.written.iter().for_each(|file| env.print(&format!("wrote {}", shown(file))));
+        env.print("next:");
         self.next_commands(&name).iter().try_for_each(|command| Ok(env.out.line(command)?))
     }
 

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use crate::cli::agent_lock;
 use crate::cli::build_options::{BuildOptions, in_long_help};
+use crate::cli::collector;
 use crate::cli::compile::Planned;
 use crate::cli::console;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::setup::{Prepared, SetupArguments, compose_project, engine, note_before_start};
 use crate::compiler::back::emit::compose::{Form, compose};
+use crate::compiler::back::plan::Variable;
 use crate::compose::{self, Project};
 use crate::engine::{Engine, Settings};
 use crate::error::Error;
@@ -54,6 +56,11 @@ pub(crate) struct Up {
     #[arg(long, hide_short_help = true)]
     no_recreate: bool,
 
+    /// Send traces of Python graphs to an OpenTelemetry collector, and nowhere else [default URL: http://127.0.0.1:4318]
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, value_parser = collector::address)]
+    #[arg(default_missing_value = collector::DEFAULT, hide_short_help = true)]
+    otlp: Option<String>,
+
     /// Print events as JSON Lines
     #[arg(long)]
     json: bool,
@@ -65,8 +72,10 @@ impl Up {
         let engine = engine(env, &runtime);
         // Mistakes in the configuration are reported whether there is an engine or not.
         let machine = engine.as_ref().ok().and_then(Engine::machine);
+        let traces = Traces(self.otlp);
         let mut prepared =
             self.setup.prepare(env, agent_lock::ByDefault::InCi, self.build.pulls(), machine)?;
+        traces.send(&mut prepared.session);
         let settings = self.build.read(env, &prepared.planned.plan, prepared.session.build.is_some())?;
         prepared.session.set_build_settings(&settings);
         let engine = engine?;
@@ -85,8 +94,11 @@ impl Up {
         let Prepared { session, planned, .. } = prepared;
         let services = self.docker_compose.as_ref();
         let services = services.map(|file| services_project(env, &engine, &session, &planned, file));
-        let mut printer =
-            Printer::new(env, self.json, Replan { setup: &self.setup, settings, machine: engine.machine() });
+        let mut printer = Printer::new(
+            env,
+            self.json,
+            Replan { setup: &self.setup, settings, machine: engine.machine(), traces },
+        );
         printer.source = Some(planned.project.source);
         match services {
             Some((project, text)) => {
@@ -118,12 +130,26 @@ fn services_project(
     (project, compose(&planned.plan, &setup, &form))
 }
 
+/// The address of the collector, if there is one.
+struct Traces(Option<String>);
+
+impl Traces {
+    /// Sets the variables of the services that run the project.
+    fn send(&self, session: &mut Session) {
+        let variables = self.0.iter().flat_map(|address| collector::variables_in_container(address));
+        let variables: Vec<_> = variables.map(|(name, text)| (name, Variable::Text { text })).collect();
+        let servers = session.setup.services.iter_mut().filter(|service| service.is_server);
+        servers.for_each(|service| service.environment.extend(variables.iter().cloned()));
+    }
+}
+
 /// The input of a plan.
 struct Replan<'a> {
     setup: &'a SetupArguments,
     settings: Settings,
     /// The machine that ports are published on, if it is not this one.
     machine: Option<&'a str>,
+    traces: Traces,
 }
 
 impl Hooks for Printer<'_, Replan<'_>> {
@@ -139,6 +165,7 @@ impl Hooks for Printer<'_, Replan<'_>> {
             }
         })?;
         prepared.session.set_build_settings(&self.context.settings);
+        self.context.traces.send(&mut prepared.session);
         self.env.end_round();
         self.source = Some(prepared.planned.project.source);
         Ok(prepared.session)

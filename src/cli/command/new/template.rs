@@ -1,7 +1,5 @@
 //! The templates of `agentcli new`: projects in `templates/new/` that are called `my-agent`.
 
-use crate::compiler::front::schema;
-
 /// The name of the project in each template.
 pub(super) const NAME: &str = "my-agent";
 
@@ -41,8 +39,7 @@ impl Template {
 
     /// The paths and texts of the files of a project with this name.
     pub(super) fn files(self, name: &str) -> Vec<(String, String)> {
-        let files = self.embedded().iter().map(|(path, text)| ((*path).to_owned(), text.replace(NAME, name)));
-        files.chain([("agent.schema.json".to_owned(), schema::TEXT.to_owned())]).collect()
+        self.embedded().iter().map(|(path, text)| ((*path).to_owned(), text.replace(NAME, name))).collect()
     }
 
     fn embedded(self) -> &'static [(&'static str, &'static str)] {
