@@ -269,7 +269,8 @@ fn errors_without_a_loss_fail_validate_and_are_warnings_elsewhere() {
         ("duplicate-key", r#""env": {"A": "1"}, "env": {"A": "1"}"#, &all, &[]),
         ("duplicate-key", r#""env": {"A": "1"}, "env": {"A": "2"}"#, &[], &all),
         ("wrong-type", r#""env": 5"#, &image, &["compose -"]),
-        ("path-outside-project", r#""env": "../../../../../etc/hostname""#, &image, &["compose -"]),
+        // As in `validate`: the file is read where the user allows it.
+        ("path-outside-project", r#""env": "../../../../../etc/hostname""#, &[], &all),
     ];
     let mut project = TestEnv::project()
         .file("auth.py", "from langgraph_sdk import Auth\n\nauth = Auth()\n")

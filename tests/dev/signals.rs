@@ -36,21 +36,6 @@ fn signals_end_an_installation() {
 }
 
 #[test]
-fn signals_end_a_question() {
-    let project = Project::of("hello");
-    let start = || {
-        let mut command = Command::new(&project.program);
-        let environment = project.command(&[]);
-        let variables = environment.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        command.args(["dev", "--no-browser"]).current_dir(project.directory.path()).envs(variables);
-        command.env_remove("VIRTUAL_ENV").env_remove("PYENV_VERSION");
-        Running::on_terminal(command).until("[Y/n] ")
-    };
-    assert_stops(("dev", "prompting", 130), start, |what| assert_nothing_left(&project, what));
-    assert!(!project.path(".agentcli/python").exists());
-}
-
-#[test]
 fn signals_end_a_server() {
     let project = Project::of("hello");
     let running = || Running::start(command(&project)).until("\"event\":\"ready\"");
