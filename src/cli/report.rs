@@ -61,7 +61,7 @@ struct Location<'a> {
     file: String,
     start: (usize, usize),
     end: (usize, usize),
-    /// What is there.
+    /// A few words about the place.
     label: &'a str,
 }
 

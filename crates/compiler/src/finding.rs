@@ -28,7 +28,7 @@ impl Finding {
         Self { diagnostic, span, others: Vec::new(), edits }
     }
 
-    /// Locates all of them. What is said of several places in the same words is one finding.
+    /// Locates all diagnostics. Those with the same message for several places become one finding.
     pub fn all(diagnostics: Vec<Diagnostic>, document: &Document) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         let mut known: HashMap<(&str, String, Option<String>), usize> = HashMap::new();

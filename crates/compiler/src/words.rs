@@ -54,9 +54,9 @@ pub fn is_variable(name: &str) -> bool {
 }
 
 /// The names of variables that `text` has as `${NAME}`, also with a default.
-pub fn variables_in(text: &str) -> BTreeSet<&str> {
+pub fn variables_in(text: &str) -> BTreeSet<String> {
     let names = text.split("${").skip(1).filter_map(|rest| rest.split(['}', '-', ':']).next());
-    names.filter(|name| is_variable(name)).collect()
+    names.filter(|name| is_variable(name)).map(str::to_owned).collect()
 }
 
 /// `a` or `b`.

@@ -131,9 +131,7 @@ fn env(config: &Config) -> Env {
 /// The variables that these files name.
 fn variables<'f>(input: &Input<'_>, files: impl Iterator<Item = &'f String>) -> Vec<String> {
     let texts = files.filter_map(|file| input.files.text(file));
-    let names: BTreeSet<String> = texts
-        .flat_map(|text| variables_in(&text).into_iter().map(str::to_owned).collect::<Vec<_>>())
-        .collect();
+    let names: BTreeSet<String> = texts.flat_map(|text| variables_in(&text)).collect();
     names.into_iter().collect()
 }
 

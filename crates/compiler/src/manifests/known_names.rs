@@ -1,4 +1,4 @@
-//! What only some versions have to import: of Python, and of the libraries of agents. `data/standard-names.txt` and
+//! Importable names that only some versions of Python, or of the libraries of agents, provide. `data/standard-names.txt` and
 //! `data/library-names.txt` say so, each written by the script beside it.
 
 use std::collections::HashMap;

@@ -24,7 +24,7 @@ const IMPORT: &[&str] = &["import", "node", "node-addons", "module-sync", "defau
 /// Pointers to versions that override those of other packages.
 const OVERRIDES: &[&str] = &["/overrides", "/resolutions", "/pnpm/overrides"];
 
-/// That of pnpm.
+/// Pointer to the overrides of pnpm.
 const PNPM_OVERRIDES: &str = "/pnpm/overrides";
 
 /// Pointers to patches of packages.

@@ -12,7 +12,7 @@ pub const PYTHON_FILES: &[&str] = &[".python-version"];
 /// Those for Node.js, the first one that tools read first.
 pub const NODE_FILES: &[&str] = &[".nvmrc", ".node-version"];
 
-/// What may stand before the number of a version.
+/// Prefixes of version numbers.
 const PREFIXES: &[&str] = &["cpython-", "cpython@", "python", "v"];
 
 /// Such a file.

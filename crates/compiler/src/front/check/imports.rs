@@ -28,7 +28,6 @@ use above::Unlisted;
 use own::OwnModules;
 use reached::Reached;
 use search_path::SearchPath;
-use unavailable::Versions;
 
 /// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[
@@ -114,12 +113,11 @@ fn check_python(context: &mut Context<'_>) {
     let mut above = None;
     let mut installed = None;
     let mut reported = HashSet::new();
-    let versions = Versions::read(context);
     for file @ Reached { located, path, module, .. } in &*reached {
         for import in module.imports() {
             let is_alone =
                 |module: &str| installed.get_or_insert_with(|| find_installed(context)).has_no(module);
-            let unavailable = versions.check(file, import, is_alone);
+            let unavailable = unavailable::check(context, file, import, is_alone);
             unavailable.into_iter().for_each(|diagnostic| context.report(diagnostic));
             let absent = own.as_ref().and_then(|own| own.check(context, located, path, module, import));
             absent.into_iter().for_each(|diagnostic| context.report(diagnostic));

@@ -76,7 +76,7 @@ fn check_version_file(context: &Context<'_>, directory: &str, major: u64) -> Opt
     Some(Diagnostic::new(&UNTESTED_NODE, place, message).related(related).help(help))
 }
 
-/// What selects the Node.js of the image, and the same as the start of a message.
+/// The setting that selects the Node.js version, and the start of a message about it.
 fn selected(context: &Context<'_>, major: u64) -> (Place, String) {
     match context.config.node_version {
         Some(_) => {

@@ -51,7 +51,7 @@ fn check_version_file(context: &Context<'_>, version: PythonVersion) -> Option<D
     Some(Diagnostic::new(&UNTESTED_PYTHON, Place::Value(place), message).related(related).help(help))
 }
 
-/// What selects the Python of the image.
+/// The setting that selects the Python version.
 struct Selected {
     place: Pointer,
     /// The same as the start of a message.

@@ -8,68 +8,61 @@ use crate::manifests::known_names::{self, COUNTED, LIBRARIES, Minors, Removed};
 use crate::manifests::requirement;
 use crate::manifests::symbols::Import;
 
-/// The versions of Python and of the libraries in the image, as far as they are known.
-pub(super) struct Versions {
-    python: Option<u8>,
-    /// Whether the libraries are those that the server takes. Another check reports older ones.
-    has_libraries: bool,
+/// Reports an import in a file of something that only other versions have. `is_alone` says whether no package brings a module
+/// that Python had.
+pub(super) fn check(
+    context: &Context<'_>,
+    reached: &Reached,
+    import: &Import,
+    is_alone: impl FnOnce(&str) -> bool,
+) -> Option<Diagnostic> {
+    let Reached { located, path, module, .. } = reached;
+    let (missing, help) = in_python(context, import, is_alone).or_else(|| in_library(context, import))?;
+    let message = format!("`{}` imports {missing}", written(path));
+    let place = imported_here(path, module, import);
+    Some(Diagnostic::new(&UNAVAILABLE_IMPORT, within(located), message).mistake(place).help(help))
 }
 
-impl Versions {
-    pub(super) fn read(context: &Context<'_>) -> Self {
-        let python = context.python_version.map(|(_, minor)| minor);
-        Self { python, has_libraries: context.config.has_newest_server() && !has_older(context) }
-    }
+/// A module or name of another Python as the end of a message, and a help.
+fn in_python(
+    context: &Context<'_>,
+    import: &Import,
+    is_alone: impl FnOnce(&str) -> bool,
+) -> Option<(String, String)> {
+    let (_, minor) = context.python_version?;
+    let (name, minors) = known_names::missing_in_python(import, minor)?;
+    let shown = shown(&name);
+    Some(match minors {
+        Minors::From(minor) => (
+            format!("{shown}, which Python has from 3.{minor} on"),
+            format!("write `\"python_version\": \"3.{minor}\"`"),
+        ),
+        // Packages bring some of these modules back, and other packages bring those.
+        Minors::To(_) if !name.contains('.') && !is_alone(&name) => return None,
+        Minors::To(minor) => (
+            format!("{shown}, which Python has up to 3.{minor}"),
+            format!("write `\"python_version\": \"3.{minor}\"`, or replace `{name}`"),
+        ),
+    })
+}
 
-    /// Reports an import in a file of what these versions do not have. `is_alone` says whether no package brings a module that
-    /// Python had.
-    pub(super) fn check(
-        &self,
-        reached: &Reached,
-        import: &Import,
-        is_alone: impl FnOnce(&str) -> bool,
-    ) -> Option<Diagnostic> {
-        let Reached { located, path, module, .. } = reached;
-        let (missing, help) = self.python(import, is_alone).or_else(|| self.library(import))?;
-        let message = format!("`{}` imports {missing}", written(path));
-        let place = imported_here(path, module, import);
-        Some(Diagnostic::new(&UNAVAILABLE_IMPORT, within(located), message).mistake(place).help(help))
+/// The same for a name that a library had. Another check reports versions of the libraries that the server does not take.
+fn in_library(context: &Context<'_>, import: &Import) -> Option<(String, String)> {
+    let Removed { name, version, home } = known_names::missing_in_library(import)?;
+    if !context.config.has_newest_server() || has_older(context) {
+        return None;
     }
-
-    /// A module or name of another Python as the end of a message, and a help.
-    fn python(&self, import: &Import, is_alone: impl FnOnce(&str) -> bool) -> Option<(String, String)> {
-        let (name, minors) = known_names::missing_in_python(import, self.python?)?;
-        let shown = shown(&name);
-        Some(match minors {
-            Minors::From(minor) => (
-                format!("{shown}, which Python has from 3.{minor} on"),
-                format!("write `\"python_version\": \"3.{minor}\"`"),
-            ),
-            // Packages bring some of these modules back, and other packages bring those.
-            Minors::To(_) if !name.contains('.') && !is_alone(&name) => return None,
-            Minors::To(minor) => (
-                format!("{shown}, which Python has up to 3.{minor}"),
-                format!("write `\"python_version\": \"3.{minor}\"`, or replace `{name}`"),
-            ),
-        })
-    }
-
-    /// The same of what a library has no longer.
-    fn library(&self, import: &Import) -> Option<(String, String)> {
-        let Removed { name, version, home } =
-            known_names::missing_in_library(import).filter(|_| self.has_libraries)?;
-        let library = name.split('.').next().unwrap_or_default();
-        let last = name.rsplit('.').next().unwrap_or_default();
-        let message = format!("{}, which `{library}` has up to {version} only", shown(&name));
-        let help = match home {
-            Some(home) => format!("import `{last}` from `{home}`"),
-            None if library == "langchain" => {
-                "import it from the package of the integration, or from `langchain_classic`".to_owned()
-            }
-            None => format!("replace `{last}`; the guides of the library say with what"),
-        };
-        Some((message, help))
-    }
+    let library = name.split('.').next().unwrap_or_default();
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let message = format!("{}, which `{library}` has up to {version} only", shown(&name));
+    let help = match home {
+        Some(home) => format!("import `{last}` from `{home}`"),
+        None if library == "langchain" => {
+            "import it from the package of the integration, or from `langchain_classic`".to_owned()
+        }
+        None => format!("replace `{last}`; the guides of the library say with what"),
+    };
+    Some((message, help))
 }
 
 /// A dotted name as a part of a message.
