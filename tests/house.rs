@@ -121,7 +121,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("discover", &["files", "manifests", "paths", "server", "tree"]),
     ("files", &["paths"]),
     ("finding", &["front::document", "front::source"]),
-    ("front::base_image", &["front::config", "manifests", "server"]),
+    ("front::base_image", &["front::config", "manifests", "server", "tree"]),
     (
         "front::check",
         &[

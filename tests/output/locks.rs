@@ -5,7 +5,7 @@ use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::back::plan::{Lock, LockFormat, Plan};
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::tree::Tree;
-use agentcli::compiler::{Options, analyze};
+use agentcli::compiler::{Options, analyze_for};
 
 use super::properties;
 
@@ -32,7 +32,7 @@ fn plan_with_codes(config: &str, files: &[(&str, &str)], options: &Options) -> (
     let agent = [("agent.py", "graph = object()")];
     let files = Tree::new(MemoryFiles::new(files.iter().copied().chain(agent)));
     let config = format!("{{{config}, \"graphs\": {{\"agent\": \"./agent.py:graph\"}}}}");
-    let analysis = analyze("agent.json", &config, &files);
+    let analysis = analyze_for(options, "agent.json", &config, &files);
     assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
     let plan = lower(&analysis.config, &files, "agent.json", options);
     properties::check(&plan).unwrap();
@@ -74,6 +74,27 @@ fn the_dockerfile_names_no_version_of_a_lock() {
     };
     assert_eq!(text("3.6"), text("3.7"));
     assert!(text("3.7").contains("uv export --frozen"), "{}", text("3.7"));
+}
+
+/// The image has 3.11, which the lock excludes.
+#[test]
+fn a_lock_for_a_newer_python_is_used_on_this_machine() {
+    let manifest = format!("{MANIFEST}'idna']\nrequires-python = '>=3.12'\n");
+    let lock = format!(
+        "version = 1\nrequires-python = '>=3.12'\n[[package]]\nname = 'app'\nversion = '1'\n\
+         source = {{ editable = '.' }}\ndependencies = [{{ name = 'idna' }}]\n\
+         [package.metadata]\nrequires-dist = [{{ name = 'idna' }}]\n{}",
+        table(
+            "idna",
+            PUBLIC,
+            "wheels = [{ url = 'https://x/idna-1.0-py3-none-any.whl', hash = 'sha256:aa' }]"
+        ),
+    );
+    let files = [("pyproject.toml", manifest.as_str()), ("uv.lock", &lock)];
+    let options = Options { is_local: true, ..Options::default() };
+    let (plan, codes) = plan_with_codes(DEPENDENCIES, &files, &options);
+    assert_eq!(plan.local.python.unwrap().locks, ["uv.lock"]);
+    assert_eq!(codes, [""; 0]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ use front::config::Config;
 use front::dialect::Dialect;
 use front::document::Document;
 use front::source::Source;
-use front::{document, extent, schema};
+use front::{base_image, document, extent, schema};
 use secrecy::urls;
 use tree::Tree;
 
@@ -103,6 +103,7 @@ pub fn analyze_for(options: &Options, name: &str, text: &str, files: &Tree) -> A
         diagnostics.extend(shape.diagnostics.into_iter().filter(is_kept));
         config = options.laid_over(Config::new(shape.value, dialect));
         files.settle_for(&|files| extent::extent(&config, files));
+        config.default_python = options.is_local.then(|| base_image::local_python(&config, files)).flatten();
         let found = check::check(&document, &config, files, &shape.removed);
         diagnostics.extend(found.into_iter().map(|it| of_options(it, options)));
         check::leave_foreign(&mut diagnostics);

@@ -22,6 +22,8 @@ pub struct Options {
     pub called_from: String,
     /// Whether the lock files beside local dependencies are ignored.
     pub no_lock: bool,
+    /// Whether the server runs on this machine, whose Python follows the manifests where the configuration selects none.
+    pub is_local: bool,
     /// Whether equal sources are to make equal layers, whenever they are built.
     pub is_reproducible: bool,
     /// The images by digest that are used instead of those of their tags.

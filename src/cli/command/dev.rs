@@ -234,7 +234,7 @@ impl Reader<'_> {
     /// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
     fn session(&self, env: &mut Env) -> Result<Session, Error> {
         let Dev { graph, config, no_lock, server, .. } = self.dev;
-        let options = compiler::Options { no_lock: *no_lock, server, ..Default::default() };
+        let options = compiler::Options { no_lock: *no_lock, is_local: true, server, ..Default::default() };
         let (project, config, mut plan) = match graph {
             None => {
                 let path = config.path(env);

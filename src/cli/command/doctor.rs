@@ -174,7 +174,8 @@ impl Doctor {
         }
         let path = self.config.path(env);
         let loaded = Project::load(&env.directory, &path, env.boundary());
-        let (_, compiled) = check::compiled(env, &path, loaded, &Options::default(), UNUSED);
+        let (_, compiled) =
+            check::compiled(env, &path, loaded, &Options { is_local: true, ..Options::default() }, UNUSED);
         let Compiled { checked, left_out, plan, .. } = compiled;
         let shown = path.display();
         let help = format!("run `agentcli validate {shown}`");

@@ -6,9 +6,12 @@ use pep508_rs::pep440_rs::Version;
 
 use crate::front::config::{Config, Variant};
 use crate::manifests::image_name::ImageName;
+use crate::manifests::local_requirements::Closure;
+use crate::manifests::requires_python::{Fit, RequiresPython};
 use crate::manifests::symbols::PythonVersion;
 use crate::server;
 use crate::server::product::Product;
+use crate::tree::Tree;
 
 /// A base image with its tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,10 +93,23 @@ pub fn python(config: &Config) -> Option<(PythonVersion, Option<&'static str>)> 
     let (series, key) = match (tagged, config.python()) {
         (Some(image), _) => (python_in_tag(&image, config.server)?, Some(deciding)),
         (None, Some(series)) => (series.to_owned(), Some("python_version")),
-        (None, None) => (server::DEFAULT_PYTHON.to_owned(), None),
+        (None, None) => {
+            (config.default_python.clone().unwrap_or_else(|| server::DEFAULT_PYTHON.to_owned()), None)
+        }
     };
     let (major, minor) = series.split_once('.')?;
     Some(((major.parse().ok()?, minor.parse().ok()?), key))
+}
+
+/// The series of Python on a machine: the first one that all manifests allow.
+pub fn local_python(config: &Config, files: &Tree) -> Option<String> {
+    let locals = Closure::of_directories(config.entries(), files).locals;
+    let ranges: Vec<RequiresPython> =
+        locals.iter().filter_map(|it| RequiresPython::read(it, files)).collect();
+    let is_allowed = |version: &&PythonVersion| {
+        ranges.iter().all(|range| range.fit_of_series(**version) == Fit::Supported)
+    };
+    server::PYTHONS.iter().find(is_allowed).map(|(major, minor)| format!("{major}.{minor}"))
 }
 
 /// The series of Python in a tag such as `0.8-py3.12` or, of the standard image, `3.12-wolfi`.

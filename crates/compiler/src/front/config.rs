@@ -54,6 +54,8 @@ pub struct Config {
     pub api_version: Option<String>,
     /// The workspace that replaces `dependencies`.
     pub source: Option<SourceConfig>,
+    /// The Python version, major.minor, where nothing selects one, instead of that of the image.
+    pub default_python: Option<String>,
     /// The server that it is checked and compiled for.
     pub server: &'static Product,
 }
@@ -132,6 +134,7 @@ impl Config {
             env: value.get("env").and_then(EnvConfig::new),
             has_ui: value.get("ui").is_some(),
             python_version: string("python_version"),
+            default_python: None,
             node_version: string("node_version"),
             pip_config_file: string("pip_config_file"),
             pip_installer: string("pip_installer"),
