@@ -1,11 +1,13 @@
-"""Writes library-names.txt: what the libraries of agents had, and have in no version that the server takes.
+"""Writes library-names.txt, what the libraries of agents had, and have in no version that the server takes, and
+library-modules.txt, what they have.
 
-Run it with Python 3.11 or later and pip, in this directory: python library-names.py > library-names.txt
+Run it with Python 3.11 or later and pip, in this directory.
 """
 
 import ast
 import copy
 import datetime
+import difflib
 import os
 import pathlib
 import subprocess
@@ -113,7 +115,7 @@ def is_public(name):
 
 
 def main():
-    taken, current, newest, older, packages = [], {}, {}, {}, set()
+    taken, current, offers, newest, older, packages = [], {}, {}, {}, {}, set()
     with tempfile.TemporaryDirectory() as directory:
         directory = sys.argv[1] if sys.argv[1:] else directory
         for distribution, (first, last_ones) in DISTRIBUTIONS.items():
@@ -121,24 +123,49 @@ def main():
             taken.append(f"{distribution} {numbers[-1]} to {numbers[0]}")
             for number in numbers:
                 add(current, modules(wheel(distribution, number, directory), bound), number)
+                add(offers, modules(wheel(distribution, number, directory), offered), number)
             add(newest, modules(wheel(distribution, numbers[0], directory), offered), numbers[0])
             for number in last_ones:
                 found = modules(wheel(distribution, number, directory), offered)
                 packages |= set(found)
                 add(older, found, number)
-    print(f"# Written by library-names.py on {datetime.date.today()}: modules and names that {', '.join(taken)} lack.")
-    print("# After each the last older version that had it, of those compared, and the module that has it now.")
-    for name, number in sorted(older.items()):
-        parent = name.rpartition(".")[0]
-        if is_gone(name, current) and not (parent and is_gone(parent, current)):
-            print(name, number, "-" if name in packages else home(name, newest) or "-")
+    by = f"Written by library-names.py on {datetime.date.today()}"
+    with open("library-names.txt", "w") as file:
+        print(f"# {by}: modules and names that {', '.join(taken)} lack.", file=file)
+        print("# After each the last older version that had it, and the module that has it now.", file=file)
+        for name, number in sorted(older.items()):
+            parent = name.rpartition(".")[0]
+            if is_gone(name, current) and not (parent and is_gone(parent, current)):
+                print(name, number, "-" if name in packages else home(name, newest) or "-", file=file)
+    with open("library-modules.txt", "w") as file:
+        print(f"# {by}: the modules of {', '.join(taken)}, each with its names.", file=file)
+        print("# A * is for any name. A - is before a name that the module only imports.", file=file)
+        for line in lines_of_modules(current, offers):
+            print(*line, file=file)
+
+
+def lines_of_modules(current, offers):
+    """Each module with its names."""
+    names = {}
+    for name in current:
+        parent, _, last = name.rpartition(".")
+        if parent in current:
+            names.setdefault(parent, set()).add(last)
+    everywhere = {name.rpartition(".")[2] for name in offers}
+    for module in sorted(name for name in current if name in names):
+        own = {it for it in names[module] if it == "*" or f"{module}.{it}" in offers}
+        # Of the names that it imports, only these could be taken for a mistake.
+        is_near = lambda it: it in everywhere or difflib.get_close_matches(it, own, cutoff=0.5)
+        mistakable = set(filter(is_near, names[module] - own))
+        yield [module, *sorted(own), *sorted(f"-{it}" for it in mistakable)]
 
 
 def add(all_names, found, number):
     """Adds the dotted names of a wheel, with its version; `module.*` for a module that may have others."""
     for module, names in found.items():
         for name in [module, *(f"{module}.{it}" for it in names)]:
-            if is_public(name) and len(name.rpartition(".")[2]) > 2:
+            last = name.rpartition(".")[2]
+            if is_public(name) and (last == "*" or len(last) > 2):
                 all_names[name] = number
 
 

@@ -29,6 +29,7 @@ pub mod source_tree;
 pub(crate) mod stack;
 pub mod symbols;
 pub mod tracked;
+pub mod tsconfig;
 pub mod uv_lock;
 pub mod uv_workspace;
 pub mod version_file;

@@ -1,15 +1,17 @@
-//! Importable names that only some versions of Python, or of the libraries of agents, provide. `data/standard-names.txt` and
-//! `data/library-names.txt` say so, each written by the script beside it.
+//! Importable names that only some versions of Python, or of the libraries of agents, provide, and those that no version
+//! does. `data/standard-names.txt`, `data/library-names.txt` and `data/library-modules.txt` say so, written by the scripts
+//! beside them.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::symbols::Import;
+use crate::words::similar;
 
-/// The distributions of the second file. Those of the server, and what fits beside them, are versions that it counts.
+/// The distributions of the other two files. Those of the server, and what fits beside them, are versions that they count.
 pub const LIBRARIES: &[&str] = &["langchain", "langchain-core", "langgraph"];
 
-/// The versions of [`LIBRARIES`] that it counts.
+/// The versions of [`LIBRARIES`] that they count.
 pub const COUNTED: &str = ">=1";
 
 /// The two words that follow each dotted name.
@@ -59,4 +61,51 @@ pub fn missing_in_library(import: &Import) -> Option<Removed> {
         let (version, home) = REMOVED.get(&*name)?;
         Some(Removed { name, version, home: Some(*home).filter(|home| *home != "-") })
     })
+}
+
+/// The modules of the libraries, each with its names; a `-` is before one that it only imports, and `*` is any.
+static MODULES: LazyLock<HashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
+    let lines = include_str!("../../data/library-modules.txt").lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| line.split_once(' '))
+        .map(|(module, names)| (module, names.split(' ').collect()))
+        .collect()
+});
+
+/// A name that a module of a library never had.
+pub struct Mistaken {
+    /// Without its module.
+    pub name: String,
+    /// What may be meant instead: a name of the module, or another module that has the name.
+    pub meant: Result<&'static str, &'static str>,
+}
+
+/// The first name of `import` that its module lacks, if it is near another one, or another module has it. Versions that are
+/// newer than the file may have any other name.
+pub fn mistaken_in_library(import: &Import) -> Option<Mistaken> {
+    let module = import.module.as_str();
+    let names: &[&str] = match MODULES.get(module) {
+        Some(names) => names,
+        // Distributions share this package, which has nothing but modules.
+        None => MODULES
+            .keys()
+            .any(|it| it.strip_prefix(module).is_some_and(|rest| rest.starts_with('.')))
+            .then_some(&[])?,
+    };
+    let has = |name: &str| names.iter().any(|it| *it == "*" || it.trim_start_matches('-') == name);
+    let is_module = |name: &str| MODULES.contains_key(&*format!("{module}.{name}"));
+    // The file has no names of two letters, nor those with an underscore.
+    let is_listed = |name: &&String| name.len() > 2 && !name.starts_with('_');
+    import.names.iter().filter(is_listed).filter(|name| !has(name) && !is_module(name)).find_map(|name| {
+        let own = names.iter().copied().filter(|it| !it.starts_with('-'));
+        let meant = home(name, import.first()).map(Err).or_else(|| similar(name, own).map(Ok))?;
+        Some(Mistaken { name: name.clone(), meant })
+    })
+}
+
+/// The module with the shortest name that has `name` itself, of `package` if one does.
+fn home(name: &str, package: &str) -> Option<&'static str> {
+    let homes = MODULES.iter().filter(|(_, names)| names.contains(&name)).map(|(module, _)| *module);
+    let is_far = |module: &str| module.split('.').next() != Some(package);
+    homes.min_by_key(|module| (is_far(module), module.matches('.').count(), module.len(), *module))
 }

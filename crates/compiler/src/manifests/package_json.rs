@@ -183,6 +183,20 @@ impl Manifest {
         entry.filter(|path| [".js", ".mjs", ".cjs"].iter().any(|ending| path.ends_with(ending)))
     }
 
+    /// Whether others may import the file at `path` in it, such as `./lib/a`, by its `exports`. Without those, all files.
+    pub fn exports(&self, path: &str) -> bool {
+        let Some(exports) = self.0["exports"].as_object() else {
+            return self.0["exports"].is_null() || path == ".";
+        };
+        let matches = |pattern: &String| match pattern.split_once('*') {
+            Some((start, end)) => path.strip_prefix(start).is_some_and(|rest| rest.ends_with(end)),
+            None => pattern == path || pattern.ends_with('/') && path.starts_with(&**pattern),
+        };
+        // Without paths, they are conditions of the package itself.
+        let has_paths = exports.keys().any(|key| key.starts_with('.'));
+        if has_paths { exports.keys().any(matches) } else { path == "." }
+    }
+
     /// The names of the packages that its code imports when it runs.
     pub fn imported(&self) -> impl Iterator<Item = &str> {
         let groups = RUN.iter().filter_map(|group| self.0[*group].as_object());

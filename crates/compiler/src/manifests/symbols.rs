@@ -78,12 +78,12 @@ pub enum Kind {
 /// A version of Python: major and minor.
 pub type PythonVersion = (u8, u8);
 
-/// A parameter of a Python function.
+/// A parameter of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Whether a call may leave it out.
     pub is_filled: bool,
-    /// Its annotation.
+    /// Its annotation. Python only.
     pub annotation: Annotation,
 }
 
@@ -172,7 +172,7 @@ impl Module {
         &self.imports
     }
 
-    /// The parameters of the function that `name` certainly is, and the byte range of its name. Python only.
+    /// The parameters of the function that `name` certainly is, and the byte range of its name.
     pub fn parameters(&self, name: &str) -> Option<&(Vec<Parameter>, Range<usize>)> {
         self.objects.functions.get(name)
     }
@@ -180,6 +180,11 @@ impl Module {
     /// The component, such as `checkpointer`, that the graph `name` certainly is compiled with, and its byte range. Python only.
     pub fn own_component(&self, name: &str) -> Option<&(&'static str, Range<usize>)> {
         self.objects.persistent.get(name)
+    }
+
+    /// The functions that assign to `name`, which nothing in the module mentions. Python only.
+    pub fn assigned_in(&self, name: &str) -> &[String] {
+        self.names.late.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// Looks up `name`. The rest of a dotted name is an attribute of some value, so it is [`Definition::Unknown`] if its
@@ -210,7 +215,8 @@ impl Module {
         self.names.visible.get(name).map(|binding| binding.span.clone())
     }
 
-    /// The kind of value that `name` certainly has, and the byte range of its definition.
+    /// The kind of value that `name` certainly has when no other module calls [`Module::assigned_in`], and the byte range of its
+    /// definition.
     pub fn kind(&self, name: &str) -> Option<(Kind, Range<usize>)> {
         let names = &self.names;
         let binding = names.visible.get(name).filter(|_| !names.open && !names.unsure.contains(name))?;
@@ -266,6 +272,8 @@ struct Names {
     open_but_default: bool,
     /// Whether a function of the module gives names that it does not bind.
     is_lazy: bool,
+    /// The names that functions assign to which no part of the module mentions, with those functions. Python only.
+    late: HashMap<String, Vec<String>>,
     /// The visible names that come from other modules. Python only.
     imported: BTreeSet<String>,
     /// All imports of the module, also those in functions. Python only.
@@ -297,13 +305,18 @@ impl Names {
     /// Whether `name` certainly has the value of its only binding.
     fn is_bound_once(&self, name: &str) -> bool {
         let is_single = self.visible.get(name).is_some_and(|binding| binding.is_single);
-        is_single && !self.open && !self.unsure.contains(name)
+        is_single && !self.open && !self.may_change(name)
+    }
+
+    /// Whether code that may run or not binds `name`, or unbinds it.
+    fn may_change(&self, name: &str) -> bool {
+        self.unsure.contains(name) || self.late.contains_key(name)
     }
 
     fn define(&self, name: &str) -> Definition {
         if self.visible.contains_key(name) {
             Definition::Defined
-        } else if self.open || self.open_but_default && name != "default" || self.unsure.contains(name) {
+        } else if self.open || self.open_but_default && name != "default" || self.may_change(name) {
             Definition::Unknown
         } else if self.hidden.contains(name) {
             Definition::NotExported

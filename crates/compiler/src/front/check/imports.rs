@@ -45,8 +45,8 @@ const PATH_FILES: &[&str] = &["_virtualenv.pth", "distutils-precedence.pth"];
 
 /// The installed packages, as far as they are known.
 enum Installed {
-    /// The names of all distributions, by lock files.
-    Locked(BTreeSet<String>),
+    /// The names of all distributions, by lock files, and of those that the lock files have for extras and groups.
+    Locked(BTreeSet<String>, BTreeSet<String>),
     /// The modules of a virtual environment that has all requirements.
     Environment(BTreeSet<String>),
     /// The names of the requirements, which bring no integration of the library that is not listed itself, and whether all of
@@ -60,9 +60,13 @@ impl Installed {
     /// Whether `module` certainly is not installed.
     fn lacks(&self, module: &str) -> bool {
         match self {
-            Self::Locked(names) => {
-                import_names::distributions(module).is_some_and(|all| is_absent(&all, names))
-            }
+            Self::Locked(names, others) => match import_names::distributions(module) {
+                Some(all) => is_absent(&all, names),
+                None => {
+                    brings(others, module)
+                        && !names.iter().any(|name| name.contains(&*normalized_name(module)))
+                }
+            },
             Self::Listed(names, all_known) => {
                 import_names::integration(module, *all_known).is_some_and(|all| is_absent(&all, names))
             }
@@ -74,13 +78,21 @@ impl Installed {
     /// Whether no package brings `module`, which Python had itself, by the names that such packages have.
     fn has_no(&self, module: &str) -> bool {
         match self {
-            Self::Locked(names) | Self::Listed(names, true) => {
+            Self::Locked(names, _) | Self::Listed(names, true) => {
                 !names.iter().any(|name| name.contains(module))
             }
             Self::Environment(modules) => !modules.contains(module),
             Self::Listed(..) | Self::Unknown => false,
         }
     }
+}
+
+/// Whether one of these distributions brings `module`, by its name: `python-slugify` and the like bring `slugify`.
+fn brings(distributions: &BTreeSet<String>, module: &str) -> bool {
+    let name = normalized_name(module);
+    [format!("python-{name}"), format!("{name}-python"), format!("py{name}"), name]
+        .iter()
+        .any(|name| distributions.contains(name))
 }
 
 fn is_absent(distributions: &[String], names: &BTreeSet<String>) -> bool {
@@ -248,7 +260,11 @@ fn is_local(context: &Context<'_>, file: &str, module: &str) -> bool {
 fn find_installed(context: &Context<'_>) -> Installed {
     let environment = || Some(Installed::Environment(environment(context)?));
     let listed = || listed(context).map(|(names, all_known)| Installed::Listed(names, all_known));
-    let locked = locked(context).map(|all| Installed::Locked(all.into_keys().collect()));
+    let locked = locked(context).map(|all| {
+        let names: BTreeSet<String> = all.into_keys().collect();
+        let others = in_lock_files(context).filter(|name| !names.contains(name)).collect();
+        Installed::Locked(names, others)
+    });
     locked.or_else(environment).or_else(listed).unwrap_or(Installed::Unknown)
 }
 
@@ -296,6 +312,17 @@ fn locked(context: &Context<'_>) -> Option<BTreeMap<String, Option<String>>> {
         }
     }
     Some(versions)
+}
+
+/// The names of all packages in the lock files beside the dependencies.
+fn in_lock_files(context: &Context<'_>) -> impl Iterator<Item = String> {
+    let locked = context
+        .directories()
+        .into_iter()
+        .filter_map(|local| workspace::beside(&local, context.config, context.files)?.ok());
+    let texts: Vec<String> = locked.filter_map(|locked| context.files.text(&locked.file)).collect();
+    let name = |line: &str| Some(normalized_name(line.strip_prefix("name = \"")?.strip_suffix('"')?));
+    texts.into_iter().flat_map(move |text| text.lines().filter_map(name).collect::<Vec<_>>())
 }
 
 /// The modules of the first virtual environment of the project, if all requirements are installed there.

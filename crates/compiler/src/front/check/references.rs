@@ -304,6 +304,13 @@ pub(super) fn check_syntax(context: &mut Context<'_>, located: &Located, path: &
 fn check_value(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
     let module = context.module(path)?;
     let (kind, span) = module.kind(name)?;
+    let reached = context.reached();
+    let is_mentioned = |function: &String| {
+        reached.iter().any(|it| it.path != path && it.module.text().contains(&**function))
+    };
+    if module.assigned_in(name).iter().any(is_mentioned) {
+        return None;
+    }
     let is_instance = ["/auth/path", "/encryption/path"].contains(&located.key.pointer);
     let kind = match kind {
         Kind::Literal(kind) => kind,

@@ -9,15 +9,15 @@ use std::ops::Range;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    BindingPattern, Declaration, ExportDefaultDeclarationKind, Expression, Program, Statement,
-    VariableDeclaration,
+    BindingPattern, Declaration, ExportDefaultDeclarationKind, Expression, FormalParameters, Program,
+    Statement, VariableDeclaration,
 };
 use oxc_ecmascript::BoundNames;
 use oxc_parser::{ParseOptions, Parser};
 use oxc_span::{GetSpan, SourceType, Span};
 use oxc_syntax::module_record::{ExportEntry, ExportExportName, ModuleRecord};
 
-use super::{Broken, Kind, Language, Names, Parsed, fragment};
+use super::{Annotation, Broken, Kind, Language, Names, Objects, Parameter, Parsed, fragment};
 
 /// The parser backtracks at each level of some nestings, so its time grows with the square of their depth.
 const DEEPEST: usize = 500;
@@ -37,7 +37,7 @@ pub(super) fn parse(language: Language, text: &str) -> Parsed {
         });
         return Parsed { syntax_error, ..Parsed::default() };
     }
-    let mut names = Module::default().read(&parsed.program, &parsed.module_record);
+    let (mut names, objects) = Module::default().read(&parsed.program, &parsed.module_record);
     names.open |= !parsed.diagnostics.is_empty();
     if parsed.module_record.has_module_syntax {
         // A compiler may put both into one file.
@@ -46,7 +46,7 @@ pub(super) fn parse(language: Language, text: &str) -> Parsed {
         commonjs::read(&parsed.program, &mut names);
     }
     let imports = imports::read(language, text, &parsed.module_record);
-    Parsed { names, imports, ..Parsed::default() }
+    Parsed { names, imports, objects, ..Parsed::default() }
 }
 
 fn source_type(language: Language) -> SourceType {
@@ -81,10 +81,12 @@ struct Module {
     types: BTreeSet<String>,
     /// The kinds and places of values that never change.
     constants: HashMap<String, (Kind, Span)>,
+    /// The parameters and places of functions that are no variables.
+    functions: HashMap<String, (Vec<Parameter>, Range<usize>)>,
 }
 
 impl Module {
-    fn read(mut self, program: &Program<'_>, record: &ModuleRecord<'_>) -> Names {
+    fn read(mut self, program: &Program<'_>, record: &ModuleRecord<'_>) -> (Names, Objects) {
         for statement in &program.body {
             self.statement(statement);
         }
@@ -92,10 +94,14 @@ impl Module {
             let names = if import.is_type { &mut self.types } else { &mut self.names.hidden };
             names.insert(import.local_name.name.to_string());
         }
+        let mut objects = Objects::default();
         for export in record.local_export_entries.iter().filter(|export| !export.is_type) {
             let local = export.local_name.name();
             // An expression has no local name and can only be the default.
             let local = local.as_deref().unwrap_or("default");
+            if let (Some(name), Some(function)) = (exported(export), self.functions.get(local)) {
+                objects.functions.insert(name.to_owned(), function.clone());
+            }
             let is_value = self.names.hidden.contains(local) || !self.types.contains(local);
             if let Some(name) = exported(export).filter(|_| is_value) {
                 let constant = self.constants.get(local);
@@ -108,7 +114,7 @@ impl Module {
         }
         // `export *` passes on everything but the default export.
         self.names.open_but_default = record.star_export_entries.iter().any(|export| !export.is_type);
-        self.names
+        (self.names, objects)
     }
 
     fn statement(&mut self, statement: &Statement<'_>) {
@@ -122,12 +128,18 @@ impl Module {
 
     fn declare_default(&mut self, declaration: &ExportDefaultDeclarationKind<'_>) {
         let id = match declaration {
-            ExportDefaultDeclarationKind::FunctionDeclaration(it) => it.id.as_ref(),
+            ExportDefaultDeclarationKind::FunctionDeclaration(it) => {
+                let name = it.id.as_ref().map_or("default", |id| id.name.as_str());
+                self.function(name, &it.params, it.span);
+                it.id.as_ref()
+            }
             ExportDefaultDeclarationKind::ClassDeclaration(it) => it.id.as_ref(),
             ExportDefaultDeclarationKind::TSInterfaceDeclaration(_) => None,
             _ => {
-                let value = declaration.as_expression().and_then(|it| Some((literal(it)?, it.span())));
+                let expression = declaration.as_expression();
+                let value = expression.and_then(|it| Some((literal(it)?, it.span())));
                 self.constants.extend(value.map(|value| ("default".to_owned(), value)));
+                expression.into_iter().for_each(|it| self.function_value("default", it, it.span()));
                 None
             }
         };
@@ -140,6 +152,12 @@ impl Module {
             Declaration::TSTypeAliasDeclaration(_) | Declaration::TSInterfaceDeclaration(_)
         );
         match declaration {
+            Declaration::FunctionDeclaration(it) if it.body.is_some() => {
+                if let Some(id) = &it.id {
+                    self.names.hidden.insert(id.name.to_string());
+                    self.function(&id.name, &it.params, id.span);
+                }
+            }
             _ if is_type || declaration.declare() => {
                 declaration.bound_names(&mut |id| self.types.extend([id.name.to_string()]));
                 self.types.extend(declaration.id().map(|id| id.name.to_string()));
@@ -155,12 +173,29 @@ impl Module {
             return;
         }
         for declarator in &declaration.declarations {
-            if let (BindingPattern::BindingIdentifier(id), Some(value)) = (&declarator.id, &declarator.init)
-                && let Some(kind) = literal(value)
-            {
-                self.constants.insert(id.name.to_string(), (kind, id.span));
+            if let (BindingPattern::BindingIdentifier(id), Some(value)) = (&declarator.id, &declarator.init) {
+                let kind = literal(value);
+                self.constants.extend(kind.map(|kind| (id.name.to_string(), (kind, id.span))));
+                self.function_value(&id.name, value, id.span);
             }
         }
+    }
+
+    fn function_value(&mut self, name: &str, value: &Expression<'_>, span: Span) {
+        match value {
+            Expression::ArrowFunctionExpression(it) => self.function(name, &it.params, span),
+            Expression::FunctionExpression(it) => self.function(name, &it.params, span),
+            _ => {}
+        }
+    }
+
+    fn function(&mut self, name: &str, parameters: &FormalParameters<'_>, span: Span) {
+        let items = parameters.items.iter();
+        let parameters = items.map(|it| Parameter {
+            is_filled: it.optional || it.initializer.is_some(),
+            annotation: Annotation::Unknown,
+        });
+        self.functions.insert(name.to_owned(), (parameters.collect(), range(span)));
     }
 }
 

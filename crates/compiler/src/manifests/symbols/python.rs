@@ -78,6 +78,12 @@ struct Scope {
     coroutines: BTreeSet<String>,
     /// The names at the top level that hold the result of a call, with the name of the function.
     results: Vec<(String, String)>,
+    /// The undecorated function at the top level around the current node.
+    function: Option<String>,
+    /// The names that are declared global, each with that function.
+    globals: Vec<(String, Option<String>)>,
+    /// All names that are read.
+    mentioned: BTreeSet<String>,
     /// Number of functions, classes and the like around the current node, whose names are not those of the module.
     depth: usize,
     /// Number of nodes around the current one in which `__name__` is harmless.
@@ -87,7 +93,13 @@ struct Scope {
 impl Scope {
     fn read(mut self, suite: &[Stmt]) -> Names {
         self.visit_body(suite);
-        let Self { mut names, deleted, coroutines, results, .. } = self;
+        let Self { mut names, deleted, coroutines, results, globals, mentioned, .. } = self;
+        for (name, function) in globals {
+            match function.filter(|function| !mentioned.contains(function)) {
+                Some(function) => names.late.entry(name).or_default().push(function),
+                None => names.unsure.extend([name]),
+            }
+        }
         for name in deleted {
             names.visible.shift_remove(&name);
             names.unsure.insert(name);
@@ -166,6 +178,7 @@ impl Scope {
 
     /// Notes a name that may lead to the names of the module.
     fn mention(&mut self, name: &str, is_member: bool) {
+        self.mentioned.insert(name.to_owned());
         self.names.open |= WAYS.contains(&name)
             || !is_member
                 && (FUNCTIONS.contains(&name)
@@ -207,7 +220,10 @@ impl<'a> Visitor<'a> for Scope {
                 it.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
                 self.visit_parameters(&it.parameters);
                 it.returns.iter().for_each(|returns| self.visit_annotation(returns));
+                let is_outer = self.depth == 0 && it.decorator_list.is_empty();
+                self.function = self.function.take().or_else(|| is_outer.then(|| it.name.to_string()));
                 self.nested(|scope| scope.visit_body(&it.body));
+                self.function = self.function.take().filter(|_| self.depth > 0);
             }
             Stmt::ClassDef(it) => {
                 // A metaclass can return anything.
@@ -236,7 +252,8 @@ impl<'a> Visitor<'a> for Scope {
                 it.names.iter().for_each(|alias| self.import(alias));
             }
             Stmt::Global(it) => {
-                self.names.unsure.extend(it.names.iter().map(|name| name.to_string()));
+                let names = it.names.iter().map(|name| (name.to_string(), self.function.clone()));
+                self.globals.extend(names);
             }
             _ => visitor::walk_stmt(self, statement),
         }

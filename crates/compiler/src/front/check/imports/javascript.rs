@@ -14,6 +14,7 @@ use crate::front::config::Variant;
 use crate::front::keys::Languages;
 use crate::manifests::installation::Installation;
 use crate::manifests::symbols::{Definition, Import, Language};
+use crate::manifests::tsconfig::{self, Aliases};
 use crate::manifests::{import_names, package_json};
 use crate::paths;
 use crate::words::similar;
@@ -28,10 +29,7 @@ const SOURCES: &[(&str, &[&str])] =
 /// Parts of the paths of files that tools generate.
 const GENERATED: &[&str] = &["generated", "dist", "build", "out", "gen", ".prisma"];
 
-/// Files with other names for modules.
-const ALIASES: &[&str] = &["tsconfig.json", "jsconfig.json"];
-
-/// The target of a relative import.
+/// The target of an import that is relative, or an alias.
 enum Target {
     /// A file of the project.
     Found(String),
@@ -47,7 +45,16 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     let Some(Ok(installation)) = context.installation() else { return };
     let mut undeclared = HashSet::new();
-    for reached in reached::follow(context, |language| language != Language::Python, loaded) {
+    let loaded = |context: &Context<'_>, path: &str, import: &Import| match resolve(
+        context,
+        &installation,
+        path,
+        import,
+    ) {
+        Some(Target::Found(file)) => vec![file],
+        _ => Vec::new(),
+    };
+    for reached in reached::follow(context, |language| language != Language::Python, &loaded) {
         // A bundler resolves those of components.
         if reached.located.languages == Languages::Component {
             continue;
@@ -56,52 +63,86 @@ pub(super) fn check(context: &mut Context<'_>) {
         let broken = if *is_imported { references::check_syntax(context, located, path) } else { None };
         broken.into_iter().for_each(|diagnostic| context.report(diagnostic));
         for import in module.imports() {
-            let found = if import.module.starts_with('.') {
-                check_file(context, &installation, &reached, import)
-            } else {
-                let found = check_package(context, &installation, &reached, import);
-                // One import is enough: the help is the same for all.
-                found.filter(|_| undeclared.insert(package(&import.module).map(str::to_owned)))
+            let found = match resolve(context, &installation, path, import) {
+                Some(target) => check_file(context, &installation, &reached, import, target),
+                None => {
+                    let found = check_package(context, &installation, &reached, import);
+                    // One import is enough: the help is the same for all.
+                    found.filter(|_| undeclared.insert(package(&import.module).map(str::to_owned)))
+                }
             };
             found.into_iter().for_each(|diagnostic| context.report(diagnostic));
         }
     }
 }
 
-/// The files of the project that an import in the file at `path` loads.
-fn loaded(context: &Context<'_>, path: &str, import: &Import) -> Vec<String> {
-    match resolve(context, path, import) {
-        Some(Target::Found(file)) => vec![file],
-        _ => Vec::new(),
+/// The target of an import in the file at `path`, if it is relative or an alias.
+fn resolve(
+    context: &Context<'_>,
+    installation: &Installation,
+    path: &str,
+    import: &Import,
+) -> Option<Target> {
+    let module = import.module.split('?').next()?;
+    if !module.starts_with('.') {
+        return resolve_alias(context, installation, path, module);
     }
+    let target = paths::normalize(&paths::join(paths::parent(path), module));
+    Some(match existing(context, &target) {
+        Some(file) => Target::Found(file),
+        None if target.starts_with("..") => Target::Outside,
+        None => Target::Missing(target),
+    })
 }
 
-/// The target of an import in the file at `path`, if it is relative.
-fn resolve(context: &Context<'_>, path: &str, import: &Import) -> Option<Target> {
-    let module = import.module.split('?').next().filter(|module| module.starts_with('.'))?;
-    let target = paths::normalize(&paths::join(paths::parent(path), module));
+fn resolve_alias(
+    context: &Context<'_>,
+    installation: &Installation,
+    path: &str,
+    module: &str,
+) -> Option<Target> {
+    let all: Vec<Aliases> = aliases(context, installation, path).collect::<Option<_>>()?;
+    let named: Vec<String> = all.iter().flat_map(|aliases| aliases.targets(module)).collect();
+    let below_base = all.iter().filter_map(|it| Some(paths::join(it.base.as_ref()?, module)));
+    if let Some(file) = named.iter().cloned().chain(below_base).find_map(|it| existing(context, &it)) {
+        return Some(Target::Found(file));
+    }
+    let may_be_package = all.iter().any(Aliases::has_any)
+        || package(module).is_none_or(|name| is_declared(context, installation, path, name));
+    let is_certain = |target: &String| !target.starts_with("..") && !target.contains("node_modules");
+    named.into_iter().next().filter(|it| !may_be_package && is_certain(it)).map(Target::Missing)
+}
+
+/// The file that a path means, which may lack its ending.
+fn existing(context: &Context<'_>, target: &str) -> Option<String> {
     let with =
         |start: &str, endings: &[&str]| endings.iter().map(|it| format!("{start}{it}")).collect::<Vec<_>>();
     let sources =
         SOURCES.iter().filter_map(|(ending, sources)| Some(with(target.strip_suffix(ending)?, sources)));
-    let index = with(&paths::join(&target, "index"), ENDINGS);
+    let index = with(&paths::join(target, "index"), ENDINGS);
     let mut candidates =
-        [target.clone()].into_iter().chain(sources.flatten()).chain(with(&target, ENDINGS)).chain(index);
-    Some(match candidates.find(|file| context.files.is_file(file)) {
-        Some(file) => Target::Found(file),
-        None if target.starts_with("..") => Target::Outside,
-        None => Target::Missing(target.clone()),
-    })
+        [target.to_owned()].into_iter().chain(sources.flatten()).chain(with(target, ENDINGS)).chain(index);
+    candidates.find(|file| context.files.is_file(file))
 }
 
-/// Reports a relative import of a file that is not there, or that does not export a name.
+/// The aliases that may hold in the file at `path`; `None` for those that are not certain.
+fn aliases<'a>(
+    context: &'a Context<'_>,
+    installation: &'a Installation,
+    path: &'a str,
+) -> impl Iterator<Item = Option<Aliases>> + 'a {
+    around(installation, path).filter_map(|directory| tsconfig::find(directory, context.files))
+}
+
+/// Reports an import of a file that is not there, or that does not export a name.
 fn check_file(
     context: &mut Context<'_>,
     installation: &Installation,
     reached: &Reached,
     import: &Import,
+    target: Target,
 ) -> Option<Diagnostic> {
-    let (message, help) = match resolve(context, &reached.path, import)? {
+    let (message, help) = match target {
         Target::Found(file) => check_names(context, &file, import)?,
         // The files of a workspace around the configuration are part of the image.
         Target::Outside if installation.root.starts_with("..") || context.config.entries().count() > 0 => {
@@ -163,11 +204,14 @@ fn check_package(
     import: &Import,
 ) -> Option<Diagnostic> {
     let name = package(&import.module)?;
-    if import_names::is_of_node(name) || is_declared(context, installation, &reached.path, name) {
+    if import_names::is_of_node(name) {
         return None;
     }
+    if is_declared(context, installation, &reached.path, name) {
+        return check_exports(context, installation, reached, import, name);
+    }
     let is_package = !name.starts_with('~') && !name.starts_with("@/");
-    if has_alias(context, installation, &reached.path, name, is_package)
+    if may_be_alias(context, installation, &reached.path, &import.module)
         || is_package && may_be_installed(context, installation, name)
     {
         return None;
@@ -188,6 +232,31 @@ fn check_package(
         )
     };
     let diagnostic = Diagnostic::new(&UNDECLARED_IMPORT, within(&reached.located), message).help(help);
+    Some(diagnostic.mistake(imported_here(&reached.path, &reached.module, import)))
+}
+
+/// Reports an import of what a package of the workspace does not export.
+fn check_exports(
+    context: &Context<'_>,
+    installation: &Installation,
+    reached: &Reached,
+    import: &Import,
+    name: &str,
+) -> Option<Diagnostic> {
+    let path = format!(".{}", import.module.strip_prefix(name)?);
+    let mut members = installation.directories.iter().map(|it| (it, package_json::find(it, context.files)));
+    let (directory, manifest) = members.find_map(|(directory, manifest)| {
+        let manifest = manifest?.ok()?;
+        (manifest.name() == Some(name)).then_some((directory, manifest))
+    })?;
+    if manifest.exports(&path) || may_be_alias(context, installation, &reached.path, &import.module) {
+        return None;
+    }
+    let file = written(&paths::join(directory, package_json::NAME));
+    let message =
+        format!("`{}` imports `{}`, which `{file}` does not export", written(&reached.path), import.module);
+    let help = format!("add `\"{path}\"` to its `exports`");
+    let diagnostic = Diagnostic::new(&own::IMPORT_NOT_FOUND, within(&reached.located), message).help(help);
     Some(diagnostic.mistake(imported_here(&reached.path, &reached.module, import)))
 }
 
@@ -220,28 +289,10 @@ fn is_declared(context: &Context<'_>, installation: &Installation, path: &str, n
     })
 }
 
-/// Whether a tsconfig.json around the file gives the first part of a name another meaning, or may do so.
-fn has_alias(
-    context: &Context<'_>,
-    installation: &Installation,
-    path: &str,
-    name: &str,
-    is_package: bool,
-) -> bool {
-    let first = name.split('/').next().unwrap_or(name);
-    let files = around(installation, path);
-    let files = files.flat_map(|directory| ALIASES.iter().map(move |file| paths::join(directory, file)));
-    files.filter_map(|file| context.files.text(&file)).any(|text| {
-        // One from a package has no paths of this project.
-        let base = text
-            .split_once("\"extends\"")
-            .map(|(_, rest)| rest.trim_start_matches([':', ' ', '\t', '\r', '\n']));
-        let is_extended = base.is_some_and(|base| base.starts_with("\".") || base.starts_with('['));
-        is_extended
-            || text.contains("\"*\"")
-            || is_package && text.contains("\"baseUrl\"")
-            || [format!("\"{first}/"), format!("\"{first}\"")].iter().any(|part| text.contains(part))
-    })
+/// Whether a tsconfig.json around the file may give a name another meaning.
+fn may_be_alias(context: &Context<'_>, installation: &Installation, path: &str, module: &str) -> bool {
+    let is_open = |it: Aliases| it.has_any() || it.base.is_some() || !it.targets(module).is_empty();
+    aliases(context, installation, path).any(|it| it.is_none_or(is_open))
 }
 
 /// Whether another package may bring it: the lock file has it, or it is one that many bring.

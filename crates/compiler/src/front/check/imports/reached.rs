@@ -23,14 +23,14 @@ pub(in crate::front::check) struct Reached {
 
 /// All such files of Python, the named ones first. An import is followed only if one file can be meant.
 pub(in crate::front::check) fn find(context: &mut Context<'_>) -> Vec<Reached> {
-    follow(context, |language| language == Language::Python, loaded)
+    follow(context, |language| language == Language::Python, &loaded)
 }
 
 /// The same of one runtime's languages, of which `loaded` are the files of the project that an import in a file loads.
 pub(super) fn follow(
     context: &mut Context<'_>,
     is_meant: fn(Language) -> bool,
-    loaded: fn(&Context<'_>, &str, &Import) -> Vec<String>,
+    loaded: &dyn Fn(&Context<'_>, &str, &Import) -> Vec<String>,
 ) -> Vec<Reached> {
     let mut walk = Walk { is_meant, seen: BTreeSet::new(), found: Vec::new() };
     for located in context.references.clone().iter() {

@@ -1,10 +1,11 @@
-//! Imports of what only other versions have: of Python than that of the image, and of libraries than the server takes.
+//! Imports of what only other versions have, of Python than that of the image and of libraries than the server takes, and of
+//! what no version has.
 
 use super::reached::Reached;
 use super::{imported_here, locked, required_texts, within};
 use crate::diagnostic::{Diagnostic, Rule, rule};
 use crate::front::check::{Context, written};
-use crate::manifests::known_names::{self, COUNTED, LIBRARIES, Minors, Removed};
+use crate::manifests::known_names::{self, COUNTED, LIBRARIES, Minors, Mistaken, Removed};
 use crate::manifests::requirement;
 use crate::manifests::symbols::Import;
 
@@ -17,7 +18,8 @@ pub(super) fn check(
     is_alone: impl FnOnce(&str) -> bool,
 ) -> Option<Diagnostic> {
     let Reached { located, path, module, .. } = reached;
-    let (missing, help) = in_python(context, import, is_alone).or_else(|| in_library(context, import))?;
+    let found = in_python(context, import, is_alone).or_else(|| in_library(context, import));
+    let (missing, help) = found.or_else(|| mistaken(context, import))?;
     let message = format!("`{}` imports {missing}", written(path));
     let place = imported_here(path, module, import);
     Some(Diagnostic::new(&UNAVAILABLE_IMPORT, within(located), message).mistake(place).help(help))
@@ -61,6 +63,20 @@ fn in_library(context: &Context<'_>, import: &Import) -> Option<(String, String)
             "import it from the package of the integration, or from `langchain_classic`".to_owned()
         }
         None => format!("replace `{last}`; the guides of the library say with what"),
+    };
+    Some((message, help))
+}
+
+/// The same for a name that a module of a library never had.
+fn mistaken(context: &Context<'_>, import: &Import) -> Option<(String, String)> {
+    let Mistaken { name, meant } = known_names::mistaken_in_library(import)?;
+    if !context.config.has_newest_server() || has_older(context) {
+        return None;
+    }
+    let message = format!("`{name}` of `{}`, which does not have it", import.module);
+    let help = match meant {
+        Ok(near) => format!("did you mean `{near}`?"),
+        Err(module) => format!("import it from `{module}`"),
     };
     Some((message, help))
 }

@@ -195,7 +195,9 @@ fn kinds_are_certain() {
         ("graph = 1\ngraph = make()", None),
         ("try:\n    from a import graph\nexcept ImportError:\n    graph = None", None),
         ("graph = []\ngraph += make()", None),
-        ("graph = None\ndef f():\n    global graph\n    graph = make()", None),
+        ("graph = None\ndef f():\n    global graph\n    graph = make()\nf()", None),
+        ("graph = None\n@now\ndef f():\n    global graph\n    graph = make()", None),
+        ("graph = None\nclass C:\n    def f(self):\n        global graph\n        graph = make()", None),
         ("graph = None\nglobals().update(x)", None),
         ("graph = None\ninstall(__name__)", None),
         ("graph, a = 1, 2", None),
@@ -205,6 +207,16 @@ fn kinds_are_certain() {
         let module = Module::new(Language::Python, text.to_owned(), None);
         assert_eq!(module.kind("graph").map(|(kind, _)| kind), expected, "{text}");
     }
+}
+
+#[test]
+fn functions_that_nothing_here_calls_assign_later() {
+    let text = "graph = None\nasync def f():\n    global graph\n    graph = make()\n";
+    let module = Module::new(Language::Python, text.to_owned(), None);
+    assert_eq!(module.kind("graph").map(|(kind, _)| kind), Some(Kind::Literal("`None`")));
+    assert_eq!(module.assigned_in("graph"), ["f"]);
+    let text = "def f():\n    global graph\n    graph = make()\n";
+    assert_eq!(define(Language::Python, text, "graph"), Unknown);
 }
 
 #[test]
