@@ -173,8 +173,13 @@ impl Engine {
         reports: mpsc::Sender<Report>,
     ) {
         for id in request.unused_secrets() {
+            let way = if id.starts_with("UV_INDEX_") {
+                "; pass the credentials of indexes as a netrc file, with `--secret id=netrc,src=FILE`"
+            } else {
+                ""
+            };
             let message =
-                format!("no step uses the secret `{id}`: there is no `--mount=type=secret,id={id}`");
+                format!("no step uses the secret `{id}`: there is no `--mount=type=secret,id={id}`{way}");
             let _ = reports.send(Report::Warning(message)).await;
         }
         let credentials = match self.credentials(&request, &reports).await {

@@ -8,6 +8,7 @@ use super::Unreadable;
 use super::npm_credentials::has_credentials;
 use super::package_json::{self, Manifest, strings};
 use super::package_manager::{BUNFIG, Manager, Member, NPMRC, PNPM_WORKSPACE, YARNRC};
+use super::tsconfig;
 use super::workspace::{self, Workspace};
 use crate::files::{FileKind, Files};
 use crate::paths;
@@ -309,15 +310,9 @@ impl Packages {
 
     /// Whether a TypeScript configuration of the project may lead imports of a package to other files, by `paths`.
     fn is_mapped(&self, name: &str, files: &Tree) -> bool {
-        [&self.home, &self.root].into_iter().any(|directory| {
-            let names = files.list(directory).into_iter().map(|(name, _)| name);
-            let mut configurations =
-                names.filter(|name| name.starts_with("tsconfig") && name.ends_with(".json"));
-            configurations.any(|file| {
-                let text = files.text(&paths::join(directory, &file));
-                text.is_some_and(|text| text.contains(&format!("\"{name}\"")))
-            })
-        })
+        let aliases = [&self.home, &self.root].into_iter().filter_map(|it| tsconfig::find(it, files));
+        let mut targets = aliases.map(|it| it.as_ref().as_ref().map(|it| it.targets(name)));
+        targets.any(|it| it.is_none_or(|it| !it.is_empty()))
     }
 
     /// Whether a version of a package in `directory` is a local file, or a directory whose manifest is not copied.

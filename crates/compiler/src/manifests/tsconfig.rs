@@ -1,5 +1,7 @@
 //! A `tsconfig.json`: the other names that it gives to modules.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use super::yaml;
@@ -42,18 +44,14 @@ impl Aliases {
 }
 
 /// Reads those of `directory`, if it has such a file; `None` within if they are not certain.
-pub fn find(directory: &str, files: &Tree) -> Option<Option<Aliases>> {
+pub fn find(directory: &str, files: &Tree) -> Option<Rc<Option<Aliases>>> {
     let mut paths = NAMES.iter().map(|name| paths::join(directory, name));
-    let path = paths.find(|path| files.text(path).is_some())?;
-    Some(aliases(&path, files, MAX_EXTENDED))
+    let path = paths.find(|path| files.is_file(path))?;
+    Some(files.parsed(&path, || aliases(&path, files, MAX_EXTENDED)))
 }
 
-/// The content of such a file.
-struct Settings(Value);
-
 fn aliases(path: &str, files: &Tree, left: usize) -> Option<Aliases> {
-    let read = |text: &str| yaml::read(&without_comments(text)).map(Settings);
-    let Settings(settings) = &*super::parsed(path, read, files)?.ok()?;
+    let settings = yaml::read(&without_comments(&files.text(path)?)).ok()?;
     let directory = paths::parent(path);
     let mut aliases = match &settings["extends"] {
         // A package has no paths of this project.

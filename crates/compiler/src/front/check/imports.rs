@@ -37,8 +37,8 @@ pub(super) const RULES: &[&Rule] = &[
     &UNDECLARED_IMPORT,
 ];
 
-/// Names of virtual environments.
-const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
+/// Virtual environments, the last of which is that of `dev`.
+const ENVIRONMENTS: &[&str] = &[".venv", "venv", ".agentcli/python"];
 
 /// Path files of virtual environments that lead to no modules.
 const PATH_FILES: &[&str] = &["_virtualenv.pth", "distutils-precedence.pth"];

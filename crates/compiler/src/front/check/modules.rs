@@ -90,7 +90,9 @@ fn found<'a>(context: &'a Context<'_>, module: &'a str) -> impl Iterator<Item = 
     let inner = own.as_ref().and_then(|own| module.strip_prefix(own)?.strip_prefix('.'));
     let inner = inner.into_iter().flat_map(|inner| files_of(".", inner));
     let files = roots.flat_map(move |root| files_of(root, module)).chain(inner);
-    files.filter(|file| context.files.is_file(file))
+    let files = files.filter(|file| context.files.is_file(file));
+    // A dependency around the configuration leads back to files below it.
+    files.map(|file| paths::shortened(&file, &context.files.directory()))
 }
 
 /// The directories that modules may be imported from.

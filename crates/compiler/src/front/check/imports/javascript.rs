@@ -4,6 +4,7 @@
 //! Names are resolved as tsx does: endings may be left out, and that of a compiled file means its source.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use super::reached::{self, Reached};
 use super::{UNDECLARED_IMPORT, imported_here, own, within};
@@ -101,13 +102,14 @@ fn resolve_alias(
     path: &str,
     module: &str,
 ) -> Option<Target> {
-    let all: Vec<Aliases> = aliases(context, installation, path).collect::<Option<_>>()?;
+    let all: Vec<Rc<Option<Aliases>>> = aliases(context, installation, path).collect();
+    let all: Vec<&Aliases> = all.iter().map(|it| it.as_ref().as_ref()).collect::<Option<_>>()?;
     let named: Vec<String> = all.iter().flat_map(|aliases| aliases.targets(module)).collect();
     let below_base = all.iter().filter_map(|it| Some(paths::join(it.base.as_ref()?, module)));
     if let Some(file) = named.iter().cloned().chain(below_base).find_map(|it| existing(context, &it)) {
         return Some(Target::Found(file));
     }
-    let may_be_package = all.iter().any(Aliases::has_any)
+    let may_be_package = all.iter().any(|it| it.has_any())
         || package(module).is_none_or(|name| is_declared(context, installation, path, name));
     let is_certain = |target: &String| !target.starts_with("..") && !target.contains("node_modules");
     named.into_iter().next().filter(|it| !may_be_package && is_certain(it)).map(Target::Missing)
@@ -130,7 +132,7 @@ fn aliases<'a>(
     context: &'a Context<'_>,
     installation: &'a Installation,
     path: &'a str,
-) -> impl Iterator<Item = Option<Aliases>> + 'a {
+) -> impl Iterator<Item = Rc<Option<Aliases>>> + 'a {
     around(installation, path).filter_map(|directory| tsconfig::find(directory, context.files))
 }
 
@@ -291,8 +293,8 @@ fn is_declared(context: &Context<'_>, installation: &Installation, path: &str, n
 
 /// Whether a tsconfig.json around the file may give a name another meaning.
 fn may_be_alias(context: &Context<'_>, installation: &Installation, path: &str, module: &str) -> bool {
-    let is_open = |it: Aliases| it.has_any() || it.base.is_some() || !it.targets(module).is_empty();
-    aliases(context, installation, path).any(|it| it.is_none_or(is_open))
+    let is_open = |it: &Aliases| it.has_any() || it.base.is_some() || !it.targets(module).is_empty();
+    aliases(context, installation, path).any(|it| it.as_ref().as_ref().is_none_or(is_open))
 }
 
 /// Whether another package may bring it: the lock file has it, or it is one that many bring.
