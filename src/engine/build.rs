@@ -26,7 +26,7 @@ use super::label::{self, SourceRecord};
 use super::progress::{BuildKit, Buildah, MAX_STEPS, Steps};
 use super::recorder::Recorder;
 use super::reference::registry;
-use super::request::{BuildRequest, Built, INLINE_CACHE, Settings, TIME};
+use super::request::{BuildRequest, Built, INLINE_CACHE, Settings, TIME, unused};
 use super::session::Services;
 use crate::context::{self, Listing};
 use crate::live::Reporter;
@@ -173,14 +173,7 @@ impl Engine {
         reports: mpsc::Sender<Report>,
     ) {
         for id in request.unused_secrets() {
-            let way = if id.starts_with("UV_INDEX_") {
-                "; pass the credentials of indexes as a netrc file, with `--secret id=netrc,src=FILE`"
-            } else {
-                ""
-            };
-            let message =
-                format!("no step uses the secret `{id}`: there is no `--mount=type=secret,id={id}`{way}");
-            let _ = reports.send(Report::Warning(message)).await;
+            let _ = reports.send(Report::Warning(unused(id))).await;
         }
         let credentials = match self.credentials(&request, &reports).await {
             Ok(credentials) => credentials,

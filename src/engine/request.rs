@@ -51,6 +51,16 @@ impl BuildRequest {
     }
 }
 
+/// A warning about a secret that no step mounts.
+pub(super) fn unused(id: &str) -> String {
+    let way = if id.starts_with("UV_INDEX_") {
+        "; pass the credentials of indexes as a netrc file, with `--secret id=netrc,src=FILE`"
+    } else {
+        ""
+    };
+    format!("no step uses the secret `{id}`: there is no `--mount=type=secret,id={id}`{way}")
+}
+
 /// Settings of a build, as of `docker build`. There is no `Debug`: secrets have values.
 #[derive(Clone, Default)]
 pub struct Settings {

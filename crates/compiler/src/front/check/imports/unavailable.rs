@@ -1,8 +1,9 @@
 //! Imports of what only other versions have, of Python than that of the image and of libraries than the server takes, and of
 //! what no version has.
 
+use super::installed::{locked, required_texts};
 use super::reached::Reached;
-use super::{imported_here, locked, required_texts, within};
+use super::{imported_here, within};
 use crate::diagnostic::{Diagnostic, Rule, rule};
 use crate::front::check::{Context, written};
 use crate::manifests::known_names::{self, COUNTED, LIBRARIES, Minors, Mistaken, Removed};
