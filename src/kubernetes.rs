@@ -42,8 +42,10 @@ pub struct Request<'a> {
     pub executor_image: Option<String>,
     /// The server.
     pub server: &'static Product,
-    /// Health check command of the server in its container.
-    pub healthcheck: &'static [&'static str],
+    /// Whether the server is the one for JavaScript that agentcli installs.
+    pub is_javascript: bool,
+    /// Prefix of the server's routes, unless a variable sets another; absent if it is not known.
+    pub prefix: Option<String>,
     /// Resources.
     pub resources: ResourceSpec,
     /// Variables from secrets of the cluster.

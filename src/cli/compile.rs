@@ -15,9 +15,11 @@ use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::compiler::back::plan::{Plan, Variant, Watch};
 use crate::compiler::front::base_image::is_api_version;
 use crate::compiler::front::config::Config;
+use crate::compiler::front::keys;
 use crate::compiler::words::listed;
 use crate::compiler::{Options, Unused};
 use crate::error::Error;
+use crate::live;
 use crate::project::{self, Project};
 
 /// The options that decide the server and the base image.
@@ -85,6 +87,11 @@ impl Planned {
         let Some((lock, hint)) = &self.locked else { return Ok(()) };
         let (config, wanted) = (Path::new(&self.project.source.name), Wanted::new(&self.config));
         agent_lock::check(Some(lock), config, &wanted, |image| images.contains(&image), || hint.clone())
+    }
+
+    /// The prefix of the server's routes, unless a variable sets another.
+    pub(super) fn route_prefix(&self) -> String {
+        live::mount_prefix(&self.plan, self.plan.contract.get(keys::HTTP), |_| None)
     }
 
     /// The changes of the project after which it is planned again: those of agent.lock, too, if that decides the images.

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use super::error::Kind;
 use super::{COMPONENT, Cluster, DIGEST, Error, INSTANCE, MANAGED_BY, MANAGER, label, labels, list, text};
 use crate::api::wire::{self, Redacted, ResourceSpec, RevisionStatus, SecretReference, Source};
+use crate::compiler::server::cluster;
 use crate::compiler::server::product::Product;
-use crate::compiler::server::{HEALTHCHECK, cluster, files};
 use crate::kubernetes::{self, Manifests};
 
 /// The component of the ConfigMaps.
@@ -38,8 +38,10 @@ pub struct Record {
     pub images: BTreeMap<String, String>,
     /// Name of the server.
     pub server: String,
-    /// Whether the project is in JavaScript.
+    /// Whether the server is the one for JavaScript that agentcli installs.
     pub is_javascript: bool,
+    /// Prefix of the server's routes, unless a variable sets another.
+    pub prefix: Option<String>,
     /// The digest of the configuration of the image.
     pub configuration: String,
     /// Resources. Values of variables of containers are replaced by references to our Secret.
@@ -81,7 +83,8 @@ impl Record {
             images: self.images.clone(),
             executor_image: self.executor_image.clone(),
             server,
-            healthcheck: if self.is_javascript { files::JAVASCRIPT_HEALTHCHECK } else { HEALTHCHECK },
+            is_javascript: self.is_javascript,
+            prefix: self.prefix.clone(),
             resources: self.resources.clone(),
             references: self.references.clone(),
             variables,

@@ -6,7 +6,7 @@ use super::compute::{Resources, Scale, resources};
 use super::{Refused, Scope, secrets};
 use crate::api::wire::{Tier, TierSpec};
 use crate::compiler::server::product::{State, USER};
-use crate::compiler::server::{self, cluster, setup};
+use crate::compiler::server::{self, cluster, files, local, setup};
 
 /// Port of the Service of the server.
 const SERVICE_PORT: u16 = 80;
@@ -51,17 +51,32 @@ struct Volume {
 #[derive(Serialize)]
 pub(super) struct Check {
     command: &'static [&'static str],
-    path: &'static str,
+    path: String,
     port: u16,
 }
 
 impl Check {
     pub(super) fn command(command: &'static [&'static str]) -> Self {
-        Self { command, path: "", port: 0 }
+        Self { command, path: String::new(), port: 0 }
     }
 
-    pub(super) fn http(path: &'static str, port: u16) -> Self {
-        Self { command: &[], path, port }
+    pub(super) fn http(path: impl Into<String>, port: u16) -> Self {
+        Self { command: &[], path: path.into(), port }
+    }
+
+    /// That of the server. A request costs it little, where a command of its container has to start an interpreter, which may
+    /// take too long on a busy node. Commands remain where the answer is not enough: the project may refuse the request, or
+    /// a variable may move the route.
+    fn of_server(scope: &Scope<'_>) -> Self {
+        let request = scope.request;
+        let references = request.references.iter().filter_map(|it| it.name.as_deref());
+        let mut names = request.variables.keys().map(String::as_str).chain(references);
+        let is_moved = names.any(|name| local::MOUNT_PREFIX.contains(&name));
+        match &request.prefix {
+            _ if request.is_javascript => Self::command(files::JAVASCRIPT_HEALTHCHECK),
+            Some(prefix) if !is_moved => Self::http(format!("{prefix}{}", local::OK_ROUTE), server::PORT),
+            _ => Self::command(server::HEALTHCHECK),
+        }
     }
 
     pub(super) fn tcp(port: u16) -> Self {
@@ -115,7 +130,7 @@ pub(super) fn processes<'a>(scope: &Scope<'a>, notes: &mut Vec<String>) -> Resul
             command: cluster::QUEUE_COMMAND,
             variables: variables(scope, &[])?,
             service_port: None,
-            check: Check::http(cluster::QUEUE_HEALTH, server::PORT),
+            check: Check::http(local::OK_ROUTE, server::PORT),
             resources: resources(Tier::Queue, spec)?,
             scale: Scale::new(Tier::Queue, spec, notes)?,
             ..main(scope)?
@@ -148,7 +163,7 @@ fn main<'a>(scope: &Scope<'a>) -> Result<Process<'a>, Refused> {
         port_name: "http",
         port: server::PORT,
         service_port: Some(SERVICE_PORT),
-        check: Check::command(scope.request.healthcheck),
+        check: Check::of_server(scope),
         resources: resources(Tier::Server, scope.request.resources.tier(Tier::Server))?,
         state: None,
         scale: Scale { min: 1, max: 1 },

@@ -60,9 +60,7 @@ fn an_edit_replaces_what_serves_and_a_broken_one_does_not() {
 
     let address = place.expose("hello");
     until(|| ask(&address).is_ok(), || format!("{:?}", ask(&address)));
-    // The node has two cores for the control plane, this test and both servers: at 50 requests the health check of the only pod
-    // may take too long. The stand-ins get that many.
-    let (failures, (code, edited)) = under_load(&address, 15, || place.run(&deploy(second)));
+    let (failures, (code, edited)) = under_load(&address, 50, || place.run(&deploy(second)));
     assert_eq!(code, 0, "{edited}");
     assert_eq!(failures, Vec::<String>::new());
     greets(&place, "Welcome, Ada!");

@@ -82,7 +82,7 @@ fn migrations_end_with_the_health_check_of_a_server() {
     let pod = &job["spec"]["template"]["spec"];
     let server = &pod["initContainers"][0];
     assert_eq!(server["restartPolicy"], "Always");
-    assert_eq!(server["startupProbe"]["exec"]["command"], json!(["python", "/api/healthcheck.py"]));
+    assert_eq!(server["startupProbe"]["httpGet"], json!({ "path": "/ok", "port": 8000 }));
     assert_eq!(pod["containers"][0]["command"], json!(["true"]));
 
     let name = |arguments: &str| {
@@ -91,6 +91,22 @@ fn migrations_end_with_the_health_check_of_a_server() {
     };
     assert_eq!(name(""), job["metadata"]["name"]);
     assert_ne!(name("--resource cpu=1"), job["metadata"]["name"], "the pod of a Job cannot change");
+}
+
+#[test]
+fn the_health_check_is_a_request_where_its_route_is_known() {
+    let probe = |env: &TestEnv| pod(&manifests(env, "").1)["containers"][0]["livenessProbe"].clone();
+    let with_prefix = |env: &str| {
+        let project = project(env);
+        let config = std::fs::read_to_string(project.path("agent.json")).unwrap();
+        project.file(
+            "agent.json",
+            config.replace("\"env\"", "\"http\": { \"mount_prefix\": \"/agents\" }, \"env\""),
+        )
+    };
+    assert_eq!(probe(&with_prefix("{}"))["httpGet"], json!({ "path": "/agents/ok", "port": 8000 }));
+    let moved = probe(&with_prefix(r#"{ "MOUNT_PREFIX": "/other" }"#));
+    assert_eq!(moved["exec"]["command"], json!(["python", "/api/healthcheck.py"]));
 }
 
 #[test]

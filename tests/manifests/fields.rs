@@ -1,7 +1,6 @@
 //! Every field of the resources has its place.
 
 use agentcli::api::wire::{Object, ResourceSpec};
-use agentcli::compiler::server::HEALTHCHECK;
 use agentcli::kubernetes::{self, Request};
 use indexmap::IndexMap;
 use proptest::prelude::*;
@@ -202,7 +201,8 @@ fn request(namespace: &str, resources: ResourceSpec) -> Request<'static> {
         images: Default::default(),
         executor_image: Some("b".to_owned()),
         server: Default::default(),
-        healthcheck: HEALTHCHECK,
+        is_javascript: false,
+        prefix: Some(String::new()),
         resources,
         references: Vec::new(),
         variables: IndexMap::new(),

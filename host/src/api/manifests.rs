@@ -6,7 +6,7 @@ use axum::response::{IntoResponse as _, Response};
 use agentcli::api::wire::Secret;
 use agentcli::compiler::back::emit::heading::comments;
 use agentcli::compiler::manifests::image_name::ImageName;
-use agentcli::compiler::server::{HEALTHCHECK, cluster};
+use agentcli::compiler::server::cluster;
 use agentcli::kubernetes::{self, Manifests, Refused, Request};
 
 use super::answer::Refusal;
@@ -80,7 +80,9 @@ fn manifests(details: RevisionDetails, secrets: Vec<Secret>, given: Given) -> Re
         images: Default::default(),
         executor_image: given.executor_image,
         server: Default::default(),
-        healthcheck: HEALTHCHECK,
+        is_javascript: false,
+        // The configuration is in the image.
+        prefix: None,
         resources: source.resource_spec.unwrap_or_default(),
         references: deployment.secret_references.unwrap_or_default(),
         variables: secrets.into_iter().map(shown).collect(),

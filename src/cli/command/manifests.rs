@@ -19,8 +19,6 @@ use crate::cli::settings::{Settings, deployment_name};
 use crate::cli::variables;
 use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::compiler::back::emit::heading::{WITH_VALUES, comments, heading};
-use crate::compiler::server::HEALTHCHECK;
-use crate::compiler::server::files::JAVASCRIPT_HEALTHCHECK;
 use crate::error::Error;
 use crate::kubernetes::{self, Manifests as Made, Refused, Request};
 use crate::project;
@@ -155,7 +153,8 @@ impl Manifests {
             images: planned.plan.images.clone(),
             executor_image: self.executor_image.clone(),
             server: planned.plan.server.product,
-            healthcheck: planned.plan.server.release.map_or(HEALTHCHECK, |_| JAVASCRIPT_HEALTHCHECK),
+            is_javascript: planned.plan.server.release.is_some(),
+            prefix: Some(planned.route_prefix()),
             resources: resources(spec, &self.resource)?,
             references,
             variables,

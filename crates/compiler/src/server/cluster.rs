@@ -13,8 +13,6 @@ pub const CRONS_VARIABLE: &str = "FF_CRONS_ENABLED";
 
 /// Command of a queue worker, which executes runs and serves no API.
 pub const QUEUE_COMMAND: &[&str] = &["python", "-m", "langgraph_api.queue_entrypoint"];
-/// Path of the health check of a queue worker, on the port of the server.
-pub const QUEUE_HEALTH: &str = "/ok";
 
 /// Image of the orchestrator of the distributed runtime.
 pub const ORCHESTRATOR_IMAGE: &str = "langchain/langgraph-orchestrator-licensed:latest";

@@ -133,6 +133,7 @@ impl RevisionOptions {
             host: self.host.clone().or(before.host),
             server: server.product.name.to_owned(),
             is_javascript: server.release.is_some(),
+            prefix: Some(planned.route_prefix()),
             configuration: planned.plan.config.sha256.clone(),
             resources,
             references,
