@@ -9,7 +9,6 @@
 //! its objects, and wait for them. A Lease keeps two of them apart, and expires when its holder is killed.
 
 mod access;
-mod change;
 mod deploy;
 mod difference;
 mod error;
@@ -23,12 +22,13 @@ mod secrets;
 mod status;
 mod target;
 
-pub use change::{Change, ContainerValues};
-pub use deploy::run;
+pub use deploy::{Change, ContainerValues, run};
 pub use error::{Error, Kind};
 pub use nodes::Nodes;
 pub use revision::{Deployment, Record, Revision};
 pub use target::{Cluster, Target};
+
+use std::borrow::Borrow;
 
 use serde_json::{Value, json};
 
@@ -50,10 +50,25 @@ const DIGEST: &str = "agentcli/digest";
 /// The label of pods with their revision.
 const REVISION: &str = "agentcli/revision";
 
-/// The kinds of objects of manifests, which are removed when a revision no longer has them. Volumes stay.
-const KINDS: &str = "configmaps,services,deployments.apps,statefulsets.apps,jobs.batch,\
-                     horizontalpodautoscalers.autoscaling,poddisruptionbudgets.policy,\
-                     networkpolicies.networking.k8s.io,ingresses.networking.k8s.io";
+/// The kinds of objects of manifests with their resources, which are removed when a revision no longer has them. Volumes
+/// stay.
+const KINDS: [(&str, &str); 9] = [
+    ("ConfigMap", "configmaps"),
+    ("Service", "services"),
+    ("Deployment", "deployments.apps"),
+    ("StatefulSet", "statefulsets.apps"),
+    ("Job", "jobs.batch"),
+    ("HorizontalPodAutoscaler", "horizontalpodautoscalers.autoscaling"),
+    ("PodDisruptionBudget", "poddisruptionbudgets.policy"),
+    ("NetworkPolicy", "networkpolicies.networking.k8s.io"),
+    ("Ingress", "ingresses.networking.k8s.io"),
+];
+
+/// The resources of the kinds that these objects have.
+fn resources(objects: &[impl Borrow<Value>]) -> Vec<&'static str> {
+    let is_used = |kind: &str| objects.iter().any(|object| object.borrow()["kind"] == kind);
+    KINDS.into_iter().filter(|(kind, _)| is_used(kind)).map(|(_, resource)| resource).collect()
+}
 
 /// The labels of an object that no manifest has.
 fn labels(name: &str, component: &str) -> Value {

@@ -78,6 +78,8 @@ pub struct Manifests {
     pub services: Vec<&'static str>,
     /// The Secrets that the objects refer to: by name, their keys with the values that are known.
     pub secrets: IndexMap<String, IndexMap<String, Option<Redacted>>>,
+    /// Whether a variable is a key that the server needs, if it needs any.
+    pub has_key: bool,
     /// What the cluster has to have before, as sentences.
     pub requirements: Vec<String>,
     /// Remarks for the user, as lowercase fragments.
@@ -117,7 +119,8 @@ pub fn manifests(request: &Request<'_>) -> Result<Manifests, Refused> {
     let objects = yaml::documents(&text).map_err(|broken| {
         Refused::new(format!("a container or volume is no YAML: {}", broken.message), "change the resources")
     })?;
-    Ok(Manifests { text, objects, services, secrets, requirements, notes })
+    let has_key = secrets::has_key(&scope);
+    Ok(Manifests { text, objects, services, secrets, has_key, requirements, notes })
 }
 
 /// Takes the values of the variables of containers out of `resources` of a deployment, and leaves references to the keys of

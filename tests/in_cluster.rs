@@ -42,11 +42,15 @@ const CLIENTS: u32 = 20;
 
 /// A kubectl that keeps what is applied, and what the real one writes to stderr.
 const KUBECTL: &str = r#"#!/usr/bin/env bash
+errors=$(mktemp -p RECORD)
 if [[ " $* " == *" apply "* && " $* " != *" --dry-run="* ]]; then
-  tee -a RECORD/applied | KUBECTL "$@" 2> >(tee -a RECORD/errors >&2)
+  tee -a RECORD/applied | KUBECTL "$@" 2>"$errors"
 else
-  exec KUBECTL "$@" 2> >(tee -a RECORD/errors >&2)
+  KUBECTL "$@" 2>"$errors"
 fi
+status=$?
+tee -a RECORD/errors <"$errors" >&2
+exit $status
 "#;
 
 /// The directory of the cluster's programs.
@@ -89,7 +93,9 @@ impl Place {
     /// A project of which only the names are used, since its images are stand-ins.
     fn shop(test: &str) -> Self {
         let agent = format!(
-            r#"{{ "dependencies": ["."], "graphs": {{ "agent": "./agent.py:graph" }}, "env": {{ "KEY": "{SECRET}" }} }}"#
+            r#"{{ "dependencies": ["."], "graphs": {{ "agent": "./agent.py:graph" }}, "env": {{
+                "KEY": "{SECRET}", "LANGSMITH_PROJECT": "shop", "BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS": "20"
+            }} }}"#
         );
         let env = TestEnv::project().file("agent.json", agent).file("agent.py", "def graph():\n    pass\n");
         let turn = beside_others();
@@ -142,9 +148,24 @@ impl Place {
         command
     }
 
+    /// `agentcli deploy` with a kubeconfig that `change` makes of the cluster's.
+    fn kubeconfig(
+        &self,
+        name: &str,
+        change: impl FnOnce(&str) -> String,
+    ) -> impl Fn(&Self, &str) -> (i32, String) {
+        let file = self.env.path(name);
+        fs::write(&file, change(&fs::read_to_string(outside("AGENTCLI_TEST_CLUSTER")).unwrap())).unwrap();
+        move |place, words| place.output(place.command(words).env("KUBECONFIG", &file), words)
+    }
+
     fn run(&self, words: &str) -> (i32, String) {
+        self.output(&mut self.command(words), words)
+    }
+
+    fn output(&self, command: &mut Command, words: &str) -> (i32, String) {
         let start = Instant::now();
-        let Output { status, stdout, stderr } = self.command(words).output().unwrap();
+        let Output { status, stdout, stderr } = command.output().unwrap();
         let text = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
         assert!(!text.contains(SECRET), "{text}");
         eprintln!("$ agentcli deploy {words}\n{text}({:.1} s)", start.elapsed().as_secs_f64());

@@ -27,10 +27,19 @@ pub(super) fn values(
     }
 }
 
-/// The variables that can be secrets of a deployment. A note names those that the service sets itself, and empty ones, which
-/// are left out.
+/// Variables that are no secrets of a deployment, and why, as a fragment.
+pub(in crate::cli) type Reserved = (&'static str, &'static [&'static str]);
+
+/// Those of a deployment service.
+pub(in crate::cli) const OF_SERVICE: Reserved = ("that the service sets itself", hosted::RESERVED);
+
+/// Those of a cluster, where nobody else sets keys of tracing or of a licence.
+pub(in crate::cli) const OF_CLUSTER: Reserved = ("that are for agentcli alone", hosted::OF_TOOL);
+
+/// The variables that can be secrets of a deployment. A note names the reserved and the empty ones, which are left out.
 pub(in crate::cli) fn deployable(
     env: &mut Env,
+    (why, names): Reserved,
     variables: impl IntoIterator<Item = (String, Option<String>)>,
 ) -> Vec<(String, String)> {
     let mut deployable = Vec::new();
@@ -38,12 +47,12 @@ pub(in crate::cli) fn deployable(
     let mut empty = Vec::new();
     for (name, value) in variables {
         match value.filter(|value| !value.is_empty()) {
-            _ if hosted::RESERVED.contains(&name.as_str()) => reserved.push(name),
+            _ if names.contains(&name.as_str()) => reserved.push(name),
             Some(value) => deployable.push((name, value)),
             None => empty.push(name),
         }
     }
-    for (why, names) in [("that the service sets itself", reserved), ("without a value", empty)] {
+    for (why, names) in [(why, reserved), ("without a value", empty)] {
         if !names.is_empty() {
             note(env, &format!("ignoring variables {why}: {}", names.join(", ")));
         }

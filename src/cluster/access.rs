@@ -4,9 +4,14 @@
 use serde_json::{Value, json};
 
 use super::error::Kind;
-use super::{Cluster, Error, INSTANCE, KINDS, MANAGED_BY, MANAGER, label, list, text, title};
+use super::lease::Lease;
+use super::{
+    Cluster, Error, INSTANCE, KINDS, MANAGED_BY, MANAGER, label, list, resources, revision, secrets, text,
+    title,
+};
+use crate::compiler::server::setup;
 use crate::compiler::words::listed;
-use crate::live::FieldChange;
+use crate::kubernetes::Manifests;
 
 /// The oldest version of Kubernetes, as its second number: the Job of the migrations has a sidecar.
 const OLDEST: u32 = 29;
@@ -15,26 +20,30 @@ const OLDEST: u32 = 29;
 const OLDEST_KUBECTL: u32 = 22;
 
 /// The rights beside those to objects of manifests: verbs and resource.
-const RIGHTS: &[(&[&str], &str, &str)] = &[
-    (&["get", "create", "patch", "delete"], "", "secrets"),
-    (&["get", "create", "update", "delete"], "coordination.k8s.io", "leases"),
-    (&["list"], "", "pods"),
-    (&["list"], "", "events"),
+const RIGHTS: &[(&[&str], &str)] = &[
+    (&["get", "create", "patch", "delete"], "secrets"),
+    (&["get", "create", "update", "delete"], "leases.coordination.k8s.io"),
+    (&["list"], "pods"),
+    (&["list"], "events"),
 ];
 
 /// The verbs of objects of manifests.
 const VERBS: &[&str] = &["get", "list", "create", "patch", "delete"];
 
 impl Cluster {
-    /// Refuses what the cluster would refuse later. Returns what applying the objects would change.
-    pub(super) async fn check(&self, deployment: &str, objects: &[Value]) -> Result<Vec<FieldChange>, Error> {
+    /// Refuses what does not depend on the state of the objects.
+    pub(super) async fn check(&self, manifests: &Manifests) -> Result<(), Error> {
         self.check_version().await?;
         self.check_namespace().await?;
-        self.check_lacking(&self.lacking().await?)?;
-        let live = self.live(objects).await?;
-        self.check_owner(deployment, &live)?;
-        self.check_pods(objects).await?;
-        self.differences(&live, objects).await
+        self.check_rights(&resources(&manifests.objects)).await?;
+        if manifests.has_key {
+            return Ok(());
+        }
+        let [api, licence] = [&setup::KEYS[0], &setup::KEYS[1]].map(|key| key.variable);
+        let hint = format!(
+            "set {api} in `env`, or add --secret-reference {licence}=SECRET/KEY, or choose --server pg, which needs none"
+        );
+        Err(Kind::Refused.error("the server needs a licence key or an API key, and none is set", hint))
     }
 
     /// What the cluster lacks for deployments, without changing anything: for each subject its state, or the error.
@@ -43,26 +52,17 @@ impl Cluster {
         if version.is_err() {
             return vec![("cluster", version.map(|(_, server)| server))];
         }
-        let lacking = self.lacking().await.and_then(|lacking| self.check_lacking(&lacking));
+        let rights = self.check_rights(&KINDS.map(|(_, resource)| resource)).await;
         let version = version.map(|(client, server)| format!("Kubernetes {server}, kubectl {client}"));
         vec![
             ("cluster", version),
             ("namespace", self.check_namespace().await.map(|()| self.title())),
-            ("rights", lacking.map(|()| "all that deployments need".to_owned())),
+            ("rights", rights.map(|()| "all that deployments need".to_owned())),
         ]
     }
 
-    fn check_lacking(&self, lacking: &[String]) -> Result<(), Error> {
-        if lacking.is_empty() {
-            return Ok(());
-        }
-        let lacking = listed(lacking.iter().map(String::as_str));
-        let message = format!("you may not {lacking} in {}", self.title());
-        Err(Kind::Denied.error(message, "ask the operator of the cluster for a Role with these rights"))
-    }
-
     /// The versions of kubectl and of the cluster.
-    pub(super) async fn check_version(&self) -> Result<(String, String), Error> {
+    async fn check_version(&self) -> Result<(String, String), Error> {
         let found = self.kubectl.objects(&["version"], "").await?;
         let found = found.into_iter().next().unwrap_or_default();
         let version = |of: &str| text(&found, &format!("/{of}/gitVersion")).to_owned();
@@ -84,7 +84,7 @@ impl Cluster {
     }
 
     /// Refuses a namespace that is not there or ends. Users who may see only their namespace may not read its record.
-    pub(super) async fn check_namespace(&self) -> Result<(), Error> {
+    async fn check_namespace(&self) -> Result<(), Error> {
         let name = &self.namespace;
         let found = match self.kubectl.objects(&["get", "namespace", name, "--ignore-not-found"], "").await {
             Err(error) if error.is(Kind::Denied) => return Ok(()),
@@ -103,47 +103,57 @@ impl Cluster {
         }
     }
 
-    /// The rights that the user lacks, such as `create deployments.apps`.
-    pub(super) async fn lacking(&self) -> Result<Vec<String>, Error> {
-        let mut needed: Vec<(&[&str], String, String)> = RIGHTS
-            .iter()
-            .map(|(verbs, group, name)| (*verbs, (*group).to_owned(), (*name).to_owned()))
-            .collect();
-        for kind in KINDS.split(',') {
-            let (resource, group) = kind.split_once('.').unwrap_or((kind, ""));
-            needed.push((VERBS, group.to_owned(), resource.to_owned()));
-        }
-        let reviews = needed.iter().flat_map(|(verbs, group, resource)| {
-            verbs.iter().map(move |verb| {
-                json!({
-                    "apiVersion": "authorization.k8s.io/v1",
-                    "kind": "SelfSubjectAccessReview",
-                    "spec": { "resourceAttributes": {
-                        "namespace": self.namespace, "verb": verb, "group": group, "resource": resource,
-                    } },
-                })
+    /// Refuses users who lack a right, such as to create deployments.apps. The cluster answers in the order of the questions.
+    async fn check_rights(&self, resources: &[&str]) -> Result<(), Error> {
+        let of_kinds = resources.iter().map(|resource| (VERBS, *resource));
+        let needed: Vec<(&[&str], &str)> = RIGHTS.iter().copied().chain(of_kinds).collect();
+        let review = |verb: &str, resource: &str| {
+            let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
+            json!({
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SelfSubjectAccessReview",
+                "spec": { "resourceAttributes": {
+                    "namespace": self.namespace, "verb": verb, "group": group, "resource": resource,
+                } },
             })
+        };
+        let questions: Vec<Value> = needed
+            .iter()
+            .flat_map(|(verbs, resource)| verbs.iter().map(|verb| review(verb, resource)))
+            .collect();
+        let answers = self.kubectl.objects(&["create", "-f", "-"], &list(&questions)).await?;
+        let mut answers = answers.iter();
+        let mut is_lacking = || answers.next().is_none_or(|answer| answer["status"]["allowed"] != true);
+        let lacking = needed.iter().filter_map(|(verbs, resource)| {
+            let verbs: Vec<&str> = verbs.iter().copied().filter(|_| is_lacking()).collect();
+            (!verbs.is_empty()).then(|| format!("{} {resource}", verbs.join("/")))
         });
-        let reviews: Vec<Value> = reviews.collect();
-        let answers = self.kubectl.objects(&["create", "-f", "-"], &list(&reviews)).await?;
-        let refused = answers.iter().filter(|answer| answer["status"]["allowed"] != true);
-        let mut lacking: Vec<(String, Vec<&str>)> = Vec::new();
-        for answer in refused {
-            let part = |name: &str| text(answer, &format!("/spec/resourceAttributes/{name}"));
-            let verb = part("verb");
-            let resource = format!("{}.{}", part("resource"), part("group"));
-            let resource = resource.trim_end_matches('.').to_owned();
-            match lacking.iter_mut().find(|(known, _)| *known == resource) {
-                Some((_, verbs)) => verbs.push(verb),
-                None => lacking.push((resource, vec![verb])),
-            }
+        let lacking: Vec<String> = lacking.collect();
+        if lacking.is_empty() {
+            return Ok(());
         }
-        Ok(lacking.into_iter().map(|(resource, verbs)| format!("{} {resource}", verbs.join("/"))).collect())
+        let lacking = listed(lacking.iter().map(String::as_str));
+        let message = format!("you may not {lacking} in {}", self.title());
+        Err(Kind::Denied.error(message, "ask the operator of the cluster for a Role with these rights"))
     }
 
-    /// Refuses objects with our names that are not of this deployment.
-    fn check_owner(&self, deployment: &str, live: &[Value]) -> Result<(), Error> {
-        let is_foreign = |it: &&Value| label(it, MANAGED_BY) != MANAGER || label(it, INSTANCE) != deployment;
+    /// The names of the objects that no manifest has.
+    pub(super) fn others(&self, deployment: &str, revision: u32) -> Vec<Value> {
+        let secrets = secrets::names(deployment).map(|name| ("v1", "Secret", name));
+        let others = [
+            ("v1", "ConfigMap", revision::object_name(deployment, revision)),
+            ("coordination.k8s.io/v1", "Lease", Lease::object_name(deployment)),
+        ];
+        let object = |(version, kind, name)| json!({ "apiVersion": version, "kind": kind, "metadata": { "name": name } });
+        secrets.into_iter().chain(others).map(object).collect()
+    }
+
+    /// Refuses objects with our names that are not of this deployment. The Secrets may have been created for it by hand.
+    pub(super) fn check_owner(&self, deployment: &str, live: &[Value]) -> Result<(), Error> {
+        let is_foreign = |it: &&Value| match (text(it, "/kind"), label(it, MANAGED_BY)) {
+            ("Secret", "") => false,
+            (_, manager) => manager != MANAGER || label(it, INSTANCE) != deployment,
+        };
         let foreign: Vec<String> = live.iter().filter(is_foreign).map(title).collect();
         if foreign.is_empty() {
             return Ok(());
@@ -154,7 +164,7 @@ impl Cluster {
     }
 
     /// Creates the pods of workloads without effect, which quotas and the security of pods concern.
-    async fn check_pods(&self, objects: &[Value]) -> Result<(), Error> {
+    pub(super) async fn check_pods(&self, objects: &[Value]) -> Result<(), Error> {
         let pods: Vec<Value> = objects.iter().filter_map(pod).collect();
         match self.kubectl.run(&["create", "--dry-run=server", "-f", "-"], &list(&pods)).await {
             // Only controllers need the right to create pods.

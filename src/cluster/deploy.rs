@@ -1,20 +1,23 @@
 //! From a record to a revision that serves.
 
+use std::time::Duration;
+
+use indexmap::IndexMap;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::change::Change;
 use super::error::Kind;
 use super::lease::Lease;
 use super::revision::{REVISIONS, object_name};
 use super::rollout::{Outcome, Rollout};
 use super::secrets::Secrets;
 use super::{
-    COMPONENT, Cluster, Deployment, Error, INSTANCE, KINDS, MANAGED_BY, MANAGER, Revision, label, list, text,
-    title,
+    COMPONENT, Cluster, Deployment, Error, INSTANCE, KINDS, MANAGED_BY, MANAGER, Record, Revision, label,
+    list, text, title,
 };
 use crate::api::time;
-use crate::api::wire::RevisionStatus;
+use crate::api::wire::{Redacted, RevisionStatus};
+use crate::compiler::server::cluster::DRAIN_VARIABLE;
 use crate::kubernetes::Manifests;
 use crate::live::{Event, FieldChange, Reporter};
 use crate::ship::{self, Hooks};
@@ -22,12 +25,40 @@ use crate::ship::{self, Hooks};
 /// The image of the server while none is built yet.
 const UNBUILT: &str = "agentcli.invalid/unbuilt";
 
+/// The name of the Secret of the containers, and its values by key.
+pub type ContainerValues = (String, IndexMap<String, Redacted>);
+
+/// A new revision. There is no `Debug`: it holds values of secrets.
+#[derive(Default)]
+pub struct Change {
+    /// Name of the deployment.
+    pub name: String,
+    /// The inputs of the revision; its image is empty until it is built.
+    pub record: Record,
+    /// Secret variables to set, or to remove.
+    pub secrets: IndexMap<String, Option<Redacted>>,
+    /// The Secret with the values of variables of containers, if they are given.
+    pub containers: Option<ContainerValues>,
+    /// Whether a revision is made even if nothing changes.
+    pub is_forced: bool,
+    /// Whether the deployment goes back to the revision before if this one does not start.
+    pub is_atomic: bool,
+    /// Timeout for the revision to be deployed; without one, the run does not wait.
+    pub wait: Option<Duration>,
+    /// Whether to report the planned changes without applying them.
+    pub is_dry_run: bool,
+}
+
 /// A revision that is not made yet.
 struct Planned {
+    found: Option<Deployment>,
     number: u32,
-    digest: String,
     manifests: Manifests,
     secrets: Secrets,
+    /// What applying its objects would change.
+    differences: Vec<FieldChange>,
+    /// Whether the newest revision serves and is the same, and nobody has changed its objects.
+    is_made: bool,
 }
 
 /// Makes a revision, unless the newest is the same, and waits until it serves. Returns its number; none for a dry run.
@@ -38,108 +69,94 @@ struct Planned {
 /// run.
 pub async fn run<H: Hooks>(
     cluster: &Cluster,
-    found: Option<Deployment>,
     mut change: Change,
     shipping: Option<&ship::Request>,
     hooks: &mut H,
 ) -> Result<Option<u32>, Error> {
-    let number = make(cluster, found, &mut change, shipping, hooks).await?;
-    if let (Some(number), Some(_)) = (number, shipping) {
-        hooks.event(&Event::Result {
-            status: if change.wait.is_some() { "deployed" } else { "submitted" },
-            name: change.name.clone(),
-            deployment_id: change.name.clone(),
-            revision_id: number.to_string(),
-            url: Some(change.record.url(cluster, &change.name)),
-        });
-    }
-    Ok(number)
-}
-
-async fn make<H: Hooks>(
-    cluster: &Cluster,
-    found: Option<Deployment>,
-    change: &mut Change,
-    shipping: Option<&ship::Request>,
-    hooks: &mut H,
-) -> Result<Option<u32>, Error> {
-    let planned = cluster.plan(change, found.as_ref()).await?;
+    let name = change.name.clone();
+    let planned = cluster.plan(&mut change).await?;
     for note in planned.manifests.notes.iter().filter(|_| shipping.is_some()) {
         hooks.note(note.clone());
     }
-    if cluster.is_unchanged(change, found.as_ref(), &planned).await? {
-        let number = up_to_date(&planned, hooks);
-        if change.is_dry_run {
-            hooks.event(&Event::Changes { changes: Vec::new() });
-        }
-        return Ok(Some(number).filter(|_| !change.is_dry_run));
+    if planned.is_made {
+        hooks.note(format!("revision {} is up to date", planned.number));
     }
-    let differences = cluster.check(&change.name, &planned.manifests.objects).await?;
     if change.is_dry_run {
-        cluster.report(&change.name, &planned, differences, hooks).await?;
+        cluster.report(&name, planned, hooks).await?;
         return Ok(None);
     }
-    if let Some(shipping) = shipping {
-        cluster.confirm(&change.name, found.is_some(), hooks).await?;
-        if change.record.image.is_empty() {
-            change.record.image = cluster.image(shipping, hooks).await?;
+    let mut number = planned.number;
+    if !planned.is_made {
+        if let Some(shipping) = shipping {
+            cluster.confirm(&name, planned.found.is_some(), hooks).await?;
+            if change.record.image.is_empty() {
+                change.record.image = cluster.image(shipping, hooks).await?;
+            }
         }
+        let mut lease = Lease::take(cluster, &name, hooks).await?;
+        let done = cluster.revise(&mut change, &mut lease, hooks).await;
+        lease.release().await;
+        number = done?;
     }
-    let mut lease = Lease::take(cluster, &change.name, hooks).await?;
-    let done = cluster.revise(change, &mut lease, hooks).await;
-    lease.release().await;
-    done.map(Some)
-}
-
-fn up_to_date(planned: &Planned, reporter: &mut impl Reporter) -> u32 {
-    let number = planned.number - 1;
-    reporter.note(format!("revision {number} is up to date"));
-    number
+    if shipping.is_some() {
+        hooks.event(&Event::Result {
+            status: if change.wait.is_some() { "deployed" } else { "submitted" },
+            url: Some(change.record.url(cluster, &name)),
+            deployment_id: name.clone(),
+            name,
+            revision_id: number.to_string(),
+        });
+    }
+    Ok(Some(number))
 }
 
 impl Cluster {
-    /// Plans the next revision. Its variables are those that the deployment has, and the new ones. One whose deployer was
-    /// killed goes on.
-    async fn plan(&self, change: &mut Change, found: Option<&Deployment>) -> Result<Planned, Error> {
-        let latest = found.and_then(Deployment::latest);
-        let is_removed = |name: &String| matches!(change.secrets.get(name), Some(None));
-        let mut variables: Vec<String> = latest.map(|it| it.record.variables.clone()).unwrap_or_default();
-        variables.extend(change.record.variables.iter().chain(change.secrets.keys()).cloned());
-        variables.retain(|name| !is_removed(name));
+    /// Plans the next revision, and refuses what the cluster would refuse later. Its variables are those that the deployment
+    /// has, and the new ones. A revision whose deployer was killed goes on.
+    async fn plan(&self, change: &mut Change) -> Result<Planned, Error> {
+        let found = self.deployment(&change.name).await?;
+        let latest = found.as_ref().and_then(Deployment::latest);
+        let variables = &mut change.record.variables;
+        variables.extend(latest.iter().flat_map(|it| it.record.variables.clone()));
+        variables.extend(change.secrets.keys().cloned());
+        variables.retain(|name| !matches!(change.secrets.get(name), Some(None)));
         variables.sort();
         variables.dedup();
-        change.record.variables = variables;
+        if let Some(drain) = change.secrets.get(DRAIN_VARIABLE) {
+            // Anything else could be a secret in the wrong place.
+            let seconds = drain.as_ref().map(|value| value.expose().trim().to_owned());
+            change.record.drain = seconds.filter(|text| text.parse::<u32>().is_ok());
+        }
         let mut record = change.record.clone();
         if record.image.is_empty() {
             record.image = UNBUILT.to_owned();
         }
         let digest = record.digest();
-        let is_resumed = |it: &&Revision| !it.status.is_final() && it.digest == digest && !change.is_forced;
-        let number = match (latest.filter(is_resumed), latest) {
-            (Some(resumed), _) => resumed.number,
-            (None, Some(latest)) => latest.number + 1,
-            (None, None) => 1,
-        };
+        let same = latest.filter(|it| !change.is_forced && it.record.digest() == digest);
+        let made = same.filter(|it| it.status == RevisionStatus::Deployed);
+        let next = latest.map_or(1, |it| it.number + 1);
+        let resumed = same.filter(|it| !it.status.is_final());
+        let mut number = resumed.map_or(next, |it| it.number);
         let manifests = record.manifests((&change.name, &self.namespace), number)?;
-        let secrets = Secrets::read(self, change, &manifests).await?;
-        Ok(Planned { number, digest, manifests, secrets })
-    }
-
-    /// Whether the newest revision serves and is the planned one, and nobody has changed its objects. Jobs may be gone.
-    async fn is_unchanged(
-        &self,
-        change: &Change,
-        found: Option<&Deployment>,
-        planned: &Planned,
-    ) -> Result<bool, Error> {
-        let serves = |it: &&Revision| it.status == RevisionStatus::Deployed && it.digest == planned.digest;
-        let latest = found.and_then(Deployment::latest).filter(serves);
-        if latest.is_none() || change.is_forced || planned.secrets.change() {
-            return Ok(false);
+        if made.is_none() {
+            self.check(&manifests).await?;
         }
-        let is_kept = |object: &&Value| object["kind"] != "Job";
-        let objects: Vec<Value> = planned.manifests.objects.iter().filter(is_kept).cloned().collect();
-        Ok(self.differences(&self.live(&objects).await?, &objects).await?.is_empty())
+        let secrets = Secrets::read(self, change, &manifests).await?;
+        let made = made.filter(|_| secrets.changes().is_empty());
+        let live = self.live(&[&self.others(&change.name, number)[..], &manifests.objects].concat()).await?;
+        self.check_owner(&change.name, &live)?;
+        if made.is_none() {
+            self.check_pods(&manifests.objects).await?;
+        }
+        let mut differences = self.differences(&live, &manifests.objects).await?;
+        // The Job of the migrations may be gone.
+        let made = made.filter(|_| differences.iter().all(|it| it.object.starts_with("Job ")));
+        if let Some(made) = made {
+            number = made.number;
+            differences.clear();
+        }
+        let is_made = made.is_some();
+        Ok(Planned { found, number, manifests, secrets, differences, is_made })
     }
 
     /// The image of the server, which is built unless it is there: in a registry, or in the nodes of a local cluster.
@@ -169,22 +186,9 @@ impl Cluster {
     }
 
     /// Reports what a deploy would change.
-    async fn report(
-        &self,
-        name: &str,
-        planned: &Planned,
-        differences: Vec<FieldChange>,
-        reporter: &mut impl Reporter,
-    ) -> Result<(), Error> {
-        let secrets = planned.secrets.changed().flat_map(|(name, is_new, keys)| {
-            let action = if is_new { "create" } else { "update" };
-            let change = move |key: &str| FieldChange {
-                field: format!("data.{key}"),
-                ..FieldChange::whole(action, format!("Secret {name}"))
-            };
-            keys.into_iter().map(change).collect::<Vec<_>>()
-        });
-        let mut changes: Vec<FieldChange> = secrets.chain(differences).collect();
+    async fn report(&self, name: &str, planned: Planned, reporter: &mut impl Reporter) -> Result<(), Error> {
+        let mut changes = planned.secrets.changes();
+        changes.extend(planned.differences);
         for change in changes.iter_mut().filter(|change| change.after == UNBUILT) {
             change.after = "(to be built)".to_owned();
         }
@@ -202,24 +206,23 @@ impl Cluster {
         reporter: &mut R,
     ) -> Result<u32, Error> {
         // Another one may have deployed meanwhile, and a build may have made the same image.
-        let found = self.deployment(&change.name).await?;
-        let planned = self.plan(change, found.as_ref()).await?;
-        if self.is_unchanged(change, found.as_ref(), &planned).await? {
-            return Ok(up_to_date(&planned, reporter));
+        let planned = self.plan(change).await?;
+        let Planned { found, number, manifests, secrets, .. } = planned;
+        if planned.is_made {
+            reporter.note(format!("revision {number} is up to date"));
+            return Ok(number);
         }
-        let Planned { number, digest, manifests, secrets } = planned;
         let id = || change.name.clone();
-        match &found {
-            Some(_) => reporter.event(&Event::Found { deployment_id: id(), name: id() }),
-            None => reporter.event(&Event::Created { deployment_id: id(), name: id() }),
-        }
+        reporter.event(&match &found {
+            Some(_) => Event::Found { deployment_id: id(), name: id() },
+            None => Event::Created { deployment_id: id(), name: id() },
+        });
         let mut revision = Revision {
             number,
             record: change.record.clone(),
             status: RevisionStatus::Deploying,
             reason: None,
             created_at: time::now_as_text(),
-            digest,
         };
         reporter.event(&Event::Revision { deployment_id: id(), revision_id: number.to_string() });
         self.write(&change.name, &revision).await?;
@@ -248,7 +251,7 @@ impl Cluster {
             Some(before) if change.is_atomic => {
                 rollout.revision = before.number;
                 rollout.deadline = Instant::now() + wait;
-                self.go_back(before, &secrets, rollout).await?;
+                self.go_back(before, secrets, rollout).await?;
             }
             None if change.is_atomic => {
                 self.delete(deployment, false).await?;
@@ -271,12 +274,12 @@ impl Cluster {
     async fn go_back<R: Reporter>(
         &self,
         before: &Revision,
-        secrets: &Secrets,
+        secrets: Secrets,
         mut rollout: Rollout<'_, '_, R>,
     ) -> Result<(), Error> {
         let name = rollout.deployment;
         rollout.lease.renew().await?;
-        secrets.restore(self, name).await?;
+        secrets.reversed().write(self, name).await?;
         let objects = before.record.manifests((name, &self.namespace), before.number)?.objects;
         let number = before.number;
         match rollout.run(&objects).await? {
@@ -307,11 +310,24 @@ impl Cluster {
         Ok(found)
     }
 
-    /// The objects that we applied, of those with these labels: others may have copied them, as `kubectl expose` does.
+    /// The objects that we applied, of those with these labels: others may have copied them, as `kubectl expose` does. Users
+    /// who may not list a kind have made none of it.
     async fn owned(&self, selector: &str) -> Result<Vec<Value>, Error> {
         let selector = format!("{selector},{MANAGED_BY}={MANAGER}");
-        let mut found =
-            self.kubectl.objects(&["get", KINDS, "-l", &selector, "--show-managed-fields"], "").await?;
+        let get = async |kinds: &str| {
+            self.kubectl.objects(&["get", kinds, "-l", &selector, "--show-managed-fields"], "").await
+        };
+        let all = KINDS.map(|(_, resource)| resource);
+        let mut found = match get(&all.join(",")).await {
+            Err(error) if error.is(Kind::Denied) => {
+                let mut found = Vec::new();
+                for kind in all {
+                    found.extend(get(kind).await.or_else(|error| error.unless_denied())?);
+                }
+                found
+            }
+            found => found?,
+        };
         found.retain(is_applied);
         Ok(found)
     }

@@ -51,6 +51,11 @@ impl Error {
         matches!(self, Self::Cluster { kind, .. } if *kind == wanted)
     }
 
+    /// Nothing, if the user may not see it.
+    pub(super) fn unless_denied<T: Default>(self) -> Result<T, Self> {
+        if self.is(Kind::Denied) { Ok(T::default()) } else { Err(self) }
+    }
+
     /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -1,7 +1,7 @@
 //! The program kubectl.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Deserializer, Value};
 
@@ -31,28 +31,25 @@ const APPLY: &[&str] =
 /// kubectl with the options that every call has.
 pub(super) struct Kubectl {
     command: Command,
-    directory: PathBuf,
-    variables: Vec<(String, String)>,
     pub(super) stop: Stop,
 }
 
 impl Kubectl {
     /// kubectl in `directory`, with these variables.
     pub(super) fn new(directory: &Path, variables: &[(String, String)], stop: Stop) -> Self {
-        let (directory, variables) = (directory.to_owned(), variables.to_owned());
-        let bare = Self { command: Command::new("kubectl", &directory), directory, variables, stop };
-        Self { command: bare.tool("kubectl"), ..bare }
-    }
-
-    /// Another program in the same place.
-    pub(super) fn tool(&self, program: &str) -> Command {
-        let command = Command::new(program, &self.directory);
-        self.variables.iter().fold(command, |command, (name, value)| command.variable(name, value))
+        let command = Command::new("kubectl", directory);
+        let set = |command: Command, (name, value): &(String, String)| command.variable(name, value);
+        Self { command: variables.iter().fold(command, set), stop }
     }
 
     /// With further options of every call.
     pub(super) fn with(self, options: &[&str]) -> Self {
         Self { command: self.command.arguments(options), ..self }
+    }
+
+    /// Another program in the same place.
+    pub(super) fn tool(&self, program: &str) -> Command {
+        Command { program: program.into(), arguments: Vec::new(), ..self.command.clone() }
     }
 
     /// The command of a call.

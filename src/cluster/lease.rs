@@ -23,8 +23,8 @@ const LAST_STEP: Duration = Duration::from_secs(5);
 /// A Lease that is held.
 pub(super) struct Lease<'a> {
     cluster: &'a Cluster,
+    deployment: &'a str,
     name: String,
-    deployment: String,
     holder: String,
     renewed: Instant,
 }
@@ -37,20 +37,19 @@ impl<'a> Lease<'a> {
     /// Somebody else holds it.
     pub(super) async fn take(
         cluster: &'a Cluster,
-        deployment: &str,
+        deployment: &'a str,
         reporter: &mut impl Reporter,
     ) -> Result<Self, Error> {
         let name = Self::object_name(deployment);
         let holder = format!("agentcli-{}-{}", std::process::id(), time::now());
-        let lease =
-            Self { cluster, name, deployment: deployment.to_owned(), holder, renewed: Instant::now() };
+        let lease = Self { cluster, deployment, name, holder, renewed: Instant::now() };
         let mut seen: Option<(String, Instant)> = None;
         loop {
             let found = lease.get().await?;
             let holder = found.as_ref().map_or("", |it| text(it, "/spec/holderIdentity"));
             let version = found.as_ref().map_or("", |it| text(it, "/metadata/resourceVersion"));
             if holder.is_empty() || seen.as_ref().is_some_and(|(_, since)| since.elapsed() > DURATION) {
-                match lease.write(&lease.holder, (found.is_some()).then_some(version)).await {
+                match lease.write(found.is_some().then_some(version)).await {
                     Ok(()) => return Ok(lease),
                     // Somebody else was faster.
                     Err(error) if error.is(Kind::Failed) && is_race(&error.to_string()) => {}
@@ -95,7 +94,7 @@ impl<'a> Lease<'a> {
         if holder != self.holder {
             return Err(self.is_held(holder));
         }
-        self.write(&self.holder, Some(text(&found, "/metadata/resourceVersion"))).await?;
+        self.write(Some(text(&found, "/metadata/resourceVersion"))).await?;
         self.renewed = Instant::now();
         Ok(())
     }
@@ -112,25 +111,24 @@ impl<'a> Lease<'a> {
     }
 
     /// Creates it, or replaces the one of this version.
-    async fn write(&self, holder: &str, version: Option<&str>) -> Result<(), Error> {
-        let mut object = json!({
+    async fn write(&self, version: Option<&str>) -> Result<(), Error> {
+        let object = json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {
                 "name": self.name,
                 "namespace": self.cluster.namespace,
-                "labels": labels(&self.deployment, "lease"),
+                "labels": labels(self.deployment, "lease"),
+                // Absent in one to create.
+                "resourceVersion": version,
             },
             "spec": {
-                "holderIdentity": holder,
+                "holderIdentity": self.holder,
                 "leaseDurationSeconds": DURATION.as_secs(),
                 "renewTime": time::now_as_text(),
             },
         });
         let verb = if version.is_some() { "replace" } else { "create" };
-        if let Some(version) = version {
-            object["metadata"]["resourceVersion"] = version.into();
-        }
         self.cluster.kubectl.run(&[verb, "-f", "-"], &object.to_string()).await.map(drop)
     }
 }

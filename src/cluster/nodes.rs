@@ -56,10 +56,8 @@ impl Cluster {
     ///
     /// The cluster cannot be reached.
     pub async fn nodes(&self) -> Result<Nodes, Error> {
-        match self.kubectl.objects(&["get", "nodes"], "").await {
-            Err(error) if error.is(Kind::Denied) => Ok(Nodes::default()),
-            found => Ok(Nodes::new(&found?)),
-        }
+        let found = self.kubectl.objects(&["get", "nodes"], "").await;
+        Ok(Nodes::new(&found.or_else(Error::unless_denied)?))
     }
 
     /// Loads an image of the container engine into the nodes.

@@ -127,7 +127,6 @@ pub struct Revision {
     pub reason: Option<String>,
     /// ISO 8601.
     pub created_at: String,
-    pub(super) digest: String,
 }
 
 impl Revision {
@@ -141,7 +140,6 @@ impl Revision {
             status: annotation(STATUS)?.as_str().into(),
             reason: annotation(REASON),
             created_at: text(object, "/metadata/creationTimestamp").to_owned(),
-            digest: annotation(DIGEST).unwrap_or_default(),
         })
     }
 
@@ -157,7 +155,7 @@ impl Revision {
                 "annotations": {
                     STATUS: self.status.word(),
                     REASON: self.reason.clone().unwrap_or_default(),
-                    DIGEST: self.digest,
+                    DIGEST: self.record.digest(),
                 },
             },
             "data": { KEY: json!(self.record).to_string() },

@@ -10,16 +10,13 @@ use tokio::time::{Instant, sleep};
 use super::error::Kind;
 use super::lease::Lease;
 use super::status::{State, has_condition, is_observed, one_line};
-use super::{COMPONENT, Cluster, Error, INSTANCE, REVISION, label, list, text, title};
+use super::{COMPONENT, Cluster, Error, INSTANCE, REVISION, label, list, resources, text, title};
 use crate::compiler::server;
 use crate::dev::crash_cause;
 use crate::live::{Event, Reporter};
 
 /// Components in the order in which they are applied and waited for; all others come last.
 const PHASES: [&[&str]; 2] = [&["config", "postgres", "redis"], &["migrations"]];
-
-/// The kinds that a rollout waits for, and that explain why it waits.
-const KINDS: &str = "pods,deployments.apps,statefulsets.apps,jobs.batch";
 
 /// Interval between queries of the cluster.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -84,8 +81,25 @@ impl<R: Reporter> Rollout<'_, '_, R> {
     /// Waits until workloads and Jobs are ready.
     async fn wait_for(&mut self, objects: &[&Value]) -> Result<Outcome, Error> {
         let mut shown: BTreeMap<String, String> = BTreeMap::new();
+        let kinds = [&["pods"], &resources(objects)[..]].concat().join(",");
+        let selector = format!("{INSTANCE}={}", self.deployment);
+        let mut absence = None;
         loop {
-            let found = self.objects().await?;
+            let found = match self.cluster.kubectl.objects(&["get", &kinds, "-l", &selector], "").await {
+                // A cluster of one control plane is away while that is updated.
+                Err(error) if error.is(Kind::Unreachable) => {
+                    if absence.get_or_insert_with(Instant::now).elapsed() > ABSENCE {
+                        return Err(error);
+                    }
+                    if shown.insert(String::new(), String::new()).is_none() {
+                        self.reporter.warn(format!("{error}; still waiting"));
+                    }
+                    self.cluster.kubectl.stop.unless_asked(sleep(INTERVAL)).await?;
+                    continue;
+                }
+                found => found?,
+            };
+            absence = None;
             let is_ready = |object: &&Value| {
                 found.iter().any(|it| title(it) == title(object) && State::of(it).is_ready())
             };
@@ -121,25 +135,6 @@ impl<R: Reporter> Rollout<'_, '_, R> {
         }
     }
 
-    /// The pods, workloads and Jobs of the deployment. A cluster of one control plane is away while that is updated.
-    async fn objects(&mut self) -> Result<Vec<Value>, Error> {
-        let selector = format!("{INSTANCE}={}", self.deployment);
-        let start = Instant::now();
-        let mut is_told = false;
-        loop {
-            match self.cluster.kubectl.objects(&["get", KINDS, "-l", &selector], "").await {
-                Err(error) if error.is(Kind::Unreachable) && start.elapsed() < ABSENCE => {
-                    if !is_told {
-                        self.reporter.warn(format!("{error}; still waiting"));
-                        is_told = true;
-                    }
-                    self.cluster.kubectl.stop.unless_asked(sleep(INTERVAL)).await?;
-                }
-                found => return found,
-            }
-        }
-    }
-
     /// Whether an object is awaited, or a pod of one that is and of this revision.
     fn concerns(&self, object: &Value, awaited: &[&Value]) -> bool {
         if object["kind"] != "Pod" {
@@ -170,7 +165,7 @@ impl<R: Reporter> Rollout<'_, '_, R> {
             self.reporter.event(&Event::Entry { time: None, level: None, message: line.clone() });
         }
         let failed_probe = self.cluster.warning(pod).await?.filter(|event| event.contains("probe"));
-        let is_foreign = lines.iter().any(|line| line.contains("exec format error"));
+        let is_foreign = lines.iter().any(|line| line.to_lowercase().contains("exec format error"));
         let cause = match crash_cause(&lines, Path::new(server::PROJECT)).or(failed_probe) {
             Some(cause) => cause,
             None if is_foreign => {

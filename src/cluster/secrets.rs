@@ -1,17 +1,17 @@
 //! The Secrets of a deployment. Keys are merged by name, and values reach kubectl on stdin alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::change::Change;
 use super::error::Kind;
-use super::{Cluster, Error, Record, labels, list, text};
+use super::{Change, Cluster, Error, Record, labels, list, text};
 use crate::api::wire::SecretReference;
 use crate::compiler::words::listed;
 use crate::kubernetes::Manifests;
+use crate::live::FieldChange;
 
 /// Random bytes of a password.
 const PASSWORD: usize = 24;
@@ -60,50 +60,48 @@ impl Secrets {
                     data.insert(key.clone(), encoded(value.expose()));
                 }
             }
-            check_keys((&change.name, &cluster.options()), name, data, keys.keys())?;
+            let missing: Vec<&str> =
+                keys.keys().filter(|key| !data.contains_key(*key)).map(String::as_str).collect();
+            if !missing.is_empty() {
+                let hint = if *name == env {
+                    let (keys, options) = (missing.join(" "), cluster.options());
+                    format!("set them: agentcli deploy secrets set {} {keys}{options}", change.name)
+                } else {
+                    "set the variables of the containers again with --resource".to_owned()
+                };
+                let message = format!("the Secret `{name}` lacks {}", listed(missing.into_iter()));
+                return Err(Kind::Refused.error(message, hint));
+            }
         }
         Ok(Self { before, after })
     }
 
-    /// Whether a value, a key or a whole Secret is new or gone.
-    pub(super) fn change(&self) -> bool {
-        self.changed().next().is_some()
+    /// The keys that are new, gone or have another value.
+    pub(super) fn changes(&self) -> Vec<FieldChange> {
+        let none = Data::new();
+        let of = |(name, after): (&String, &Data)| {
+            let before = self.before.get(name).unwrap_or(&none);
+            let action = if self.before.contains_key(name) { "update" } else { "create" };
+            let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+            let changed = keys.into_iter().filter(|key| before.get(*key) != after.get(*key));
+            let change = |key: &String| FieldChange {
+                field: format!("data.{key}"),
+                ..FieldChange::whole(action, format!("Secret {name}"))
+            };
+            changed.map(change).collect::<Vec<_>>()
+        };
+        self.after.iter().flat_map(of).collect()
     }
 
-    /// The names of the Secrets that change, whether they are new, and the keys that do.
-    pub(super) fn changed(&self) -> impl Iterator<Item = (&str, bool, Vec<&str>)> {
-        self.after.iter().filter_map(|(name, after)| {
-            let before = self.before.get(name);
-            let value = |key: &String| before.and_then(|before| before.get(key));
-            let all = after
-                .keys()
-                .chain(before.into_iter().flat_map(Data::keys).filter(|key| !after.contains_key(*key)));
-            let keys: Vec<&str> =
-                all.filter(|key| value(key) != after.get(*key)).map(String::as_str).collect();
-            (before.is_none() || !keys.is_empty()).then_some((name.as_str(), before.is_none(), keys))
-        })
+    /// The change back.
+    pub(super) fn reversed(self) -> Self {
+        Self { before: self.after, after: self.before }
     }
 
     /// Writes those that change.
     pub(super) async fn write(&self, cluster: &Cluster, deployment: &str) -> Result<(), Error> {
-        self.put(cluster, deployment, &self.after).await
-    }
-
-    /// Writes what was there before.
-    pub(super) async fn restore(&self, cluster: &Cluster, deployment: &str) -> Result<(), Error> {
-        self.put(cluster, deployment, &self.before).await
-    }
-
-    async fn put(
-        &self,
-        cluster: &Cluster,
-        deployment: &str,
-        all: &BTreeMap<String, Data>,
-    ) -> Result<(), Error> {
-        let names: Vec<&str> = self.changed().map(|(name, ..)| name).collect();
-        let objects: Vec<Value> = all
-            .iter()
-            .filter(|(name, _)| names.contains(&name.as_str()))
+        let written = self.after.iter().filter(|(name, data)| self.before.get(*name) != Some(*data));
+        let objects: Vec<Value> = written
             .map(|(name, data)| {
                 json!({
                     "apiVersion": "v1",
@@ -116,27 +114,6 @@ impl Secrets {
             .collect();
         if objects.is_empty() { Ok(()) } else { cluster.kubectl.apply(&list(&objects)).await }
     }
-}
-
-/// Refuses a Secret that lacks keys.
-fn check_keys<'a>(
-    (deployment, options): (&str, &str),
-    name: &str,
-    data: &Data,
-    keys: impl Iterator<Item = &'a String>,
-) -> Result<(), Error> {
-    let missing: Vec<&str> = keys.map(String::as_str).filter(|key| !data.contains_key(*key)).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let message = format!("the Secret `{name}` lacks {}", listed(missing.iter().copied()));
-    let hint = if *name == names(deployment)[0] {
-        let keys = missing.join(" ");
-        format!("set them: agentcli deploy secrets set {deployment} {keys}{options}")
-    } else {
-        "set the variables of the containers again with --resource".to_owned()
-    };
-    Err(Kind::Refused.error(message, hint))
 }
 
 fn encoded(value: &str) -> String {
@@ -154,7 +131,7 @@ fn random_password() -> Result<String, Error> {
 }
 
 /// The Secrets of a deployment: of its variables, of its containers, and of its database.
-fn names(deployment: &str) -> [String; 3] {
+pub(super) fn names(deployment: &str) -> [String; 3] {
     ["env", "containers", "postgres"].map(|suffix| format!("{deployment}-{suffix}"))
 }
 

@@ -15,9 +15,6 @@ const FATAL: &[&str] = &[
     "RunContainerError",
 ];
 
-/// Reasons of waiting containers that are no trouble, or that another field explains.
-const USUAL: &[&str] = &["", "PodInitializing", "ContainerCreating", "CrashLoopBackOff"];
-
 /// The state of an object. Reasons are fragments.
 pub(super) enum State {
     /// A workload or Job is ready; a pod has no trouble.
@@ -112,7 +109,9 @@ fn of_container(status: &Value) -> State {
     if is_out_of_memory || has_restarted && is_down && code != 0 {
         return State::Crashing { container: text(status, "/name").to_owned(), code };
     }
-    if USUAL.contains(&reason) { State::Ready } else { State::Waiting(format!("{reason}: {why}")) }
+    // One that is being made has no message, and the exit explains another one.
+    let is_usual = why.is_empty() || reason == "CrashLoopBackOff";
+    if is_usual { State::Ready } else { State::Waiting(format!("{reason}: {why}")) }
 }
 
 /// Whether the controller has seen the present specification.

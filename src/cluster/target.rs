@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::error::Kind;
 use super::kubectl::Kubectl;
 use super::{Error, text};
+use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::live::Stop;
 
 /// Starts of the names of contexts of clusters on this machine.
@@ -64,7 +65,7 @@ impl Cluster {
 
     /// The options of this cluster, as a hint adds them to a command.
     pub fn options(&self) -> String {
-        format!(" --to kubernetes --context {} --namespace {}", self.context, self.namespace)
+        format!(" --to kubernetes --context {} --namespace {}", shell_word(&self.context), self.namespace)
     }
 
     /// `namespace `a` of context `b``

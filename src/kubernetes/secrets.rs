@@ -110,11 +110,13 @@ pub(super) fn requirements(scope: &Scope<'_>, secrets: &Secrets) -> Vec<String> 
     requirements
 }
 
-/// Whether a variable or a reference is a key that the server may need.
-fn has_key(scope: &Scope<'_>) -> bool {
+/// Whether a variable or a reference is a key that the server needs, if it needs any.
+pub(super) fn has_key(scope: &Scope<'_>) -> bool {
+    let keys = scope.request.server.keys;
     let references = scope.request.references.iter().filter_map(|it| it.name.as_deref());
     let mut names = scope.variables.keys().copied().chain(references);
-    names.any(|name| setup::KEYS.iter().any(|key| key.variable == name || key.legacy == Some(name)))
+    keys.is_empty()
+        || names.any(|name| keys.iter().any(|key| key.variable == name || key.legacy == Some(name)))
 }
 
 fn secret(name: &str, values: &IndexMap<String, Option<Redacted>>, notes: &mut Vec<String>) -> Secret {

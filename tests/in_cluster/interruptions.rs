@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::stand_in::{SERVES, deploy, image};
+use super::stand_in::{SERVES, deploy, image, interrupt};
 use super::{Place, answers, ctr, programs, succeeds, under_load};
 use crate::harness::until;
 
@@ -96,6 +96,21 @@ fn a_second_deploy_is_refused_while_one_runs() {
     first.kill().unwrap();
     first.wait().unwrap();
     // What served still does, and the next deploy goes on.
+    assert_eq!(place.get(&["deployment", "shop"])["status"]["availableReplicas"], 1);
+    place.succeeds(&deploy(&one));
+}
+
+#[test]
+fn an_interrupted_deploy_ends_at_once_and_what_served_still_does() {
+    let place = Place::shop("interrupt");
+    let [one, slow] = [image("interrupt-1:1", SERVES), image("interrupt-slow:1", "sleep 3600")];
+    place.succeeds(&deploy(&one));
+    let mut child = place.command(&deploy(&slow)).stderr(Stdio::null()).spawn().unwrap();
+    let is_new = || place.get(&["pods", "-l", "agentcli/revision=2"])["items"][0].is_object();
+    until(is_new, || "the deploy makes no pod".to_owned());
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(place.ours("leases"), Vec::<serde_json::Value>::new());
     assert_eq!(place.get(&["deployment", "shop"])["status"]["availableReplicas"], 1);
     place.succeeds(&deploy(&one));
 }

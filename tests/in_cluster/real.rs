@@ -51,7 +51,10 @@ fn an_edit_replaces_what_serves_and_a_broken_one_does_not() {
     let env = TestEnv::empty();
     copy(&fixtures("valid").join("hello"), &env.path("."));
     let place = Place::new("real", env);
-    let deploy = |image: &str| format!("--name hello --yes --image {image}");
+    // The stand-in of the licensed server asks for no key, and deploys do.
+    place.kubectl(&["create", "secret", "generic", "licence", "--from-literal=key=x"]);
+    let key = "--secret-reference LANGGRAPH_CLOUD_LICENSE_KEY=licence/key";
+    let deploy = |image: &str| format!("--name hello --yes --image {image} {key}");
     place.succeeds(&deploy(first));
     greets(&place, "Hello, Ada!");
     let again = place.succeeds(&deploy(first));

@@ -72,3 +72,17 @@ pub const RESERVED: &[&str] = &[
     "REDIS_URI",
     "REDIS_URI_CUSTOM",
 ];
+
+/// Variables of [`RESERVED`] that only the tool reads: they are for no server, whoever runs it.
+pub const OF_TOOL: &[&str] = &[
+    "AGENT_HOST_API_KEY",
+    "AGENT_HOST_URL",
+    "FRAMEWORK_API_KEY",
+    "LANGGRAPH_HOST_API_KEY",
+    "LANGGRAPH_HOST_URL",
+    "PLATFORM_AGENT_ENVIRONMENT",
+    "PLATFORM_AGENT_ID",
+    "PLATFORM_API_KEY",
+    "PLATFORM_DEPLOYMENT_NAME",
+    "PLATFORM_TENANT_ID",
+];

@@ -18,6 +18,7 @@ use crate::cli::image_name;
 use crate::cli::printer::Printer;
 use crate::cli::resources::{host, reference, resources};
 use crate::cli::runtime::Runtime;
+use crate::cli::variables::{self, Reserved};
 use crate::cluster::{self, Change, Cluster, ContainerValues, Deployment, Record};
 use crate::compiler::words::listed;
 use crate::error::Error;
@@ -139,7 +140,7 @@ impl RevisionOptions {
             references,
             ..before
         };
-        Ok(Change { containers, is_atomic: self.atomic, ..Change::new(name, record, None) })
+        Ok(Change { containers, is_atomic: self.atomic, name, record, ..Change::default() })
     }
 }
 
@@ -154,6 +155,11 @@ impl ClusterOptions {
     /// Whether a cluster is meant.
     pub(super) fn is_meant(&self) -> bool {
         self.to.iter().any(|to| to == KUBERNETES)
+    }
+
+    /// The variables that are no secrets of a deployment there.
+    pub(super) fn reserved(&self) -> Reserved {
+        if self.is_meant() { variables::OF_CLUSTER } else { variables::OF_SERVICE }
     }
 
     /// The options, with a repository to push to, and for those that are not given what --save has kept in `directory`.
@@ -232,8 +238,8 @@ impl InCluster<'_> {
         let found = self.existing(name)?;
         let record = found.revisions.iter().find(|it| it.number.to_string() == revision);
         let record = record.map(|it| it.record.clone()).unwrap_or_default();
-        let change = Change { is_forced: true, ..Change::new(name.to_owned(), record, Some(timeout)) };
-        self.revise(found, change)
+        let (name, wait) = (name.to_owned(), Some(timeout));
+        self.revise(Change { name, record, wait, is_forced: true, ..Change::default() })
     }
 
     /// Makes a revision with these changes, unless it would be the same.
@@ -244,7 +250,8 @@ impl InCluster<'_> {
     ) -> Result<wire::Deployment, Error> {
         let found = self.existing(&before.name)?;
         let record = found.latest().map(|it| it.record.clone()).unwrap_or_default();
-        let mut change = Change::new(found.name.clone(), record, Some(TIMEOUT));
+        let mut change =
+            Change { name: found.name.clone(), record, wait: Some(TIMEOUT), ..Change::default() };
         let record = &mut change.record;
         if let Some(spec) = patch.source_config.as_ref().and_then(|config| config.resource_spec.as_ref()) {
             record.resources = merged(&record.resources, spec)?;
@@ -263,13 +270,13 @@ impl InCluster<'_> {
             let gone: Vec<String> = record.variables.iter().filter(is_gone).cloned().collect();
             change.secrets.extend(gone.into_iter().map(|name| (name, None)));
         }
-        self.revise(found, change)?;
+        self.revise(change)?;
         Ok(self.existing(&before.name)?.wire(&self.cluster))
     }
 
-    fn revise(&mut self, found: Deployment, change: Change) -> Result<String, Error> {
+    fn revise(&mut self, change: Change) -> Result<String, Error> {
         let mut printer = Printer::new(self.env, false, Confirmation { is_given: true });
-        let revising = cluster::run(&self.cluster, Some(found), change, None, &mut printer);
+        let revising = cluster::run(&self.cluster, change, None, &mut printer);
         Ok(self.runtime.block_on(revising)?.unwrap_or_default().to_string())
     }
 }

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use crate::api::wire::{Object, Redacted, Secret};
 use crate::cli::env::Env;
-use crate::cli::variables;
+use crate::cli::variables::{self, Reserved};
 use crate::compiler::manifests::dotenv;
 use crate::error::Error;
 use crate::project;
@@ -29,6 +29,7 @@ impl SecretsFrom {
     pub(super) fn with<'s>(
         &self,
         env: &mut Env,
+        reserved: Reserved,
         given: impl IntoIterator<Item = &'s Redacted>,
     ) -> Result<Vec<Secret>, Error> {
         let mut secrets: IndexMap<String, String> = IndexMap::new();
@@ -39,7 +40,7 @@ impl SecretsFrom {
                 let place = format!("{}:{}", path.display(), mistake.line);
                 return Err(Error::misused(format!("{place}: {}", mistake.why)));
             }
-            secrets.extend(variables::deployable(env, found.variables));
+            secrets.extend(variables::deployable(env, reserved, found.variables));
         }
         for secret in given {
             let (name, value) = match secret.expose().split_once('=') {

@@ -12,6 +12,7 @@ use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::service::CallOptions;
 use crate::cli::setup::redacted;
+use crate::cli::variables::Reserved;
 use crate::error::Error;
 
 /// Manage the secrets of a deployment
@@ -113,9 +114,9 @@ impl List {
 
 impl Set {
     /// The given secrets.
-    fn given(&mut self, env: &mut Env) -> Result<Vec<Secret>, Error> {
+    fn given(&mut self, env: &mut Env, reserved: Reserved) -> Result<Vec<Secret>, Error> {
         let first = self.which.take_if(|text| text.contains('=')).map(Redacted::new);
-        let secrets = self.from.with(env, first.iter().chain(&self.secrets))?;
+        let secrets = self.from.with(env, reserved, first.iter().chain(&self.secrets))?;
         if secrets.is_empty() {
             let hint = "pass NAME=VALUE after the name of the deployment, or a file with --secrets-from";
             return Err(Error::usage("no secrets given", hint));
@@ -124,7 +125,7 @@ impl Set {
     }
 
     fn run(mut self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
-        let mut patch = of(self.given(env)?);
+        let mut patch = of(self.given(env, cluster.reserved())?);
         let (mut target, before) = self.which.find(env, cluster, &self.options.account)?;
         keep_secrets(&before, &mut patch)?;
         apply(&mut target, &before, &patch, self.yes, self.options.json)

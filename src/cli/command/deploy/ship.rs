@@ -20,7 +20,7 @@ use crate::cli::image_name::platform;
 use crate::cli::printer::Printer;
 use crate::cli::service::Service;
 use crate::cli::settings::{Settings, deployment_name};
-use crate::cli::variables;
+use crate::cli::variables::{self, Reserved};
 use crate::cluster;
 use crate::compiler::manifests::Unreadable;
 use crate::compiler::manifests::image_name::ImageName;
@@ -175,7 +175,7 @@ impl Ship {
         let planned = self.plan(env)?;
         let mut settings = Settings::of(env, &planned.project);
         let mut service = Service::with(env, &self.account, &mut settings)?;
-        let request = self.request(service.env, &planned, &settings)?;
+        let request = self.request(service.env, &planned, &settings, variables::OF_SERVICE)?;
         if !self.dry_run {
             let secrets = request.secrets.iter().flatten().map(|secret| secret.name.as_str());
             service.confirm_address("the project", secrets)?;
@@ -204,7 +204,7 @@ impl Ship {
         self.platform = Some(cluster.platform(self.platform.take())?);
         let planned = self.plan(cluster.env)?;
         let settings = Settings::of(cluster.env, &planned.project);
-        let request = self.request(cluster.env, &planned, &settings)?;
+        let request = self.request(cluster.env, &planned, &settings, variables::OF_CLUSTER)?;
         let image = match &request.method {
             Method::ImageUri(image) => image.clone(),
             Method::PushTo(_) => String::new(),
@@ -220,7 +220,7 @@ impl Ship {
         let InCluster { env, runtime, cluster } = cluster;
         let mut printer = Printer::new(env, self.json, Confirmation { is_given: self.yes });
         printer.source = Some(planned.project.source);
-        let deploying = cluster::run(&cluster, found, change, Some(&request), &mut printer);
+        let deploying = cluster::run(&cluster, change, Some(&request), &mut printer);
         let done = runtime.block_on(deploying);
         // The threads of name resolution cannot be interrupted.
         runtime.shutdown_background();
@@ -238,8 +238,14 @@ impl Ship {
         Ok(planned)
     }
 
-    fn request(&self, env: &mut Env, planned: &Planned, settings: &Settings) -> Result<Request, Error> {
-        let (secrets, tag) = (secrets(env, planned, settings), self.pushed_tag()?);
+    fn request(
+        &self,
+        env: &mut Env,
+        planned: &Planned,
+        settings: &Settings,
+        reserved: Reserved,
+    ) -> Result<Request, Error> {
+        let (secrets, tag) = (secrets(env, planned, settings, reserved), self.pushed_tag()?);
         Ok(Request {
             target: self.target(env, settings)?,
             deployment_type: self.deployment_type.clone(),
@@ -372,11 +378,11 @@ fn tracked_packages(env: &mut Env, planned: &Planned) -> Vec<String> {
 }
 
 /// The variables of `env` that can be secrets of a deployment; `None` without any.
-fn secrets(env: &mut Env, planned: &Planned, settings: &Settings) -> Option<Vec<Secret>> {
+fn secrets(env: &mut Env, planned: &Planned, settings: &Settings, reserved: Reserved) -> Option<Vec<Secret>> {
     let is_sealed = settings.own_service.is_some();
     let values = variables::values(env, &planned.project, &planned.config, is_sealed);
     let secret =
         |(name, value)| Secret { name, value: Some(Redacted::new(value)), other: Default::default() };
-    let secrets: Vec<Secret> = variables::deployable(env, values).into_iter().map(secret).collect();
+    let secrets: Vec<Secret> = variables::deployable(env, reserved, values).into_iter().map(secret).collect();
     (!secrets.is_empty()).then_some(secrets)
 }

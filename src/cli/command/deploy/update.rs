@@ -52,7 +52,7 @@ pub(super) struct Update {
 
 impl Update {
     pub(super) fn run(self, env: &mut Env, cluster: &ClusterOptions) -> Result<(), Error> {
-        let (mut patch, nulls) = self.patch.patch(env)?;
+        let (mut patch, nulls) = self.patch.patch(env, cluster.reserved())?;
         let (mut target, before) = self.which.find(env, cluster, &self.options.account)?;
         nulls.check(&before)?;
         if !self.replace_secrets {

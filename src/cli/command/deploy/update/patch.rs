@@ -11,6 +11,7 @@ use crate::cli::command::deploy::given::{STDIN, SecretsFrom};
 use crate::cli::env::Env;
 use crate::cli::resources::{reference, resources};
 use crate::cli::setup::redacted;
+use crate::cli::variables::Reserved;
 use crate::error::Error;
 
 /// The changes.
@@ -71,7 +72,7 @@ pub(super) struct PatchOptions {
 
 impl PatchOptions {
     /// The patch, and the nulls of the file; an error if there are no changes.
-    pub(super) fn patch(&self, env: &mut Env) -> Result<(DeploymentPatch, Nulls), Error> {
+    pub(super) fn patch(&self, env: &mut Env, reserved: Reserved) -> Result<(DeploymentPatch, Nulls), Error> {
         if self.secrets_from.reads_stdin() && self.file.as_deref() == Some(Path::new(STDIN)) {
             return Err(Error::misused("--file and --secrets-from cannot both read stdin"));
         }
@@ -86,7 +87,7 @@ impl PatchOptions {
         }
         patch.source_config = self.source_config(patch.source_config)?;
         patch.source_revision_config = self.source_revision_config(patch.source_revision_config);
-        let secrets = self.secrets_from.with(env, &self.secret)?;
+        let secrets = self.secrets_from.with(env, reserved, &self.secret)?;
         if !secrets.is_empty() {
             let mut all = patch.secrets.unwrap_or_default();
             all.retain(|old| secrets.iter().all(|new| new.name != old.name));
