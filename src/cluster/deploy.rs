@@ -146,6 +146,7 @@ impl Cluster {
         let live = self.live(&[&self.others(&change.name, number)[..], &manifests.objects].concat()).await?;
         self.check_owner(&change.name, &live)?;
         if made.is_none() {
+            secrets.write(self, &change.name, true).await?;
             self.check_pods(&manifests.objects).await?;
         }
         let mut differences = self.differences(&live, &manifests.objects).await?;
@@ -224,9 +225,10 @@ impl Cluster {
             reason: None,
             created_at: time::now_as_text(),
         };
+        // The names in a record have values, even if this program is killed.
+        secrets.write(self, &change.name, false).await?;
         reporter.event(&Event::Revision { deployment_id: id(), revision_id: number.to_string() });
         self.write(&change.name, &revision).await?;
-        secrets.write(self, &change.name).await?;
         let Some(wait) = change.wait else {
             self.kubectl.apply(&list(&manifests.objects)).await?;
             return Ok(number);
@@ -279,7 +281,7 @@ impl Cluster {
     ) -> Result<(), Error> {
         let name = rollout.deployment;
         rollout.lease.renew().await?;
-        secrets.reversed().write(self, name).await?;
+        secrets.reversed().write(self, name, false).await?;
         let objects = before.record.manifests((name, &self.namespace), before.number)?.objects;
         let number = before.number;
         match rollout.run(&objects).await? {

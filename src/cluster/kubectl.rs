@@ -141,6 +141,8 @@ impl Kubectl {
             )
         } else if line.contains("exceeded quota") {
             Kind::Refused.error(message, "raise the quota of the namespace, or lower the resources")
+        } else if reason.contains(" is invalid: ") {
+            Kind::Refused.error(message, "change what it names")
         } else if line.contains("(Forbidden)") {
             Kind::Denied.error(message, "ask the operator of the cluster for this right")
         } else {

@@ -98,8 +98,8 @@ impl Secrets {
         Self { before: self.after, after: self.before }
     }
 
-    /// Writes those that change.
-    pub(super) async fn write(&self, cluster: &Cluster, deployment: &str) -> Result<(), Error> {
+    /// Writes those that change, unless it is a `trial` of whether the cluster takes them.
+    pub(super) async fn write(&self, cluster: &Cluster, deployment: &str, trial: bool) -> Result<(), Error> {
         let written = self.after.iter().filter(|(name, data)| self.before.get(*name) != Some(*data));
         let objects: Vec<Value> = written
             .map(|(name, data)| {
@@ -112,7 +112,11 @@ impl Secrets {
                 })
             })
             .collect();
-        if objects.is_empty() { Ok(()) } else { cluster.kubectl.apply(&list(&objects)).await }
+        match trial {
+            _ if objects.is_empty() => Ok(()),
+            true => cluster.kubectl.apply_without_effect(&list(&objects)).await.map(drop),
+            false => cluster.kubectl.apply(&list(&objects)).await,
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is refused before anything is built or changed.
 
+use std::fs;
+
 use super::Place;
 use super::stand_in::{SERVES, deploy, image};
 
@@ -48,6 +50,14 @@ fn what_the_cluster_would_refuse_is_refused_first() {
     place.fails(&words.replace("--server pg", ""), 2, "the server needs a licence key or an API key");
     let pull = format!("{words} --resource image_pull_secrets=[{{\"name\":\"absent\"}}]");
     place.fails(&pull, 2, "there is no Secret `absent` to pull images with");
+    let large = format!("LARGE={}", "x".repeat(1_100_000));
+    let (config, file) = (place.env.path("agent.json"), place.env.path("large.env"));
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(file, large).unwrap();
+    let (before, _) = text.split_once(r#""env""#).unwrap();
+    fs::write(&config, format!(r#"{before}"env": "large.env" }}"#)).unwrap();
+    place.fails(&words, 2, "Too long");
+    fs::write(config, text).unwrap();
     let no_cluster = place.kubeconfig("unreachable.yaml", |config| {
         config
             .lines()
