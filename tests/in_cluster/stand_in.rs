@@ -19,11 +19,6 @@ echo '    import nothing'
 echo "ModuleNotFoundError: No module named 'nothing'"
 exit 1"#;
 
-/// A server for another architecture, which the kernel refuses: the header of a program for 64-bit ARM.
-const FOREIGN: &str = r"printf '\177ELF\002\001\001\0\0\0\0\0\0\0\0\0\002\0\267\0\001\0\0\0' >/tmp/foreign
-busybox chmod +x /tmp/foreign
-exec busybox env /tmp/foreign";
-
 /// Makes an image that answers with its name.
 pub(super) fn image(name: &str, script: &str) -> String {
     let name = format!("agentcli.test/{name}");
@@ -75,8 +70,6 @@ fn a_deployment_lives_from_its_first_answer_to_its_end() {
     answers(&address, &two);
 
     place.fails(&format!("{} --atomic", deploy(&broken)), 1, "went back to revision 2, which serves");
-    let foreign = deploy(&image("life-foreign:1", FOREIGN));
-    place.fails(&foreign, 1, "its image is for another architecture; build it with --platform");
     place.succeeds("rollback shop --yes");
     answers(&address, &one);
     place.succeeds("secrets set shop TOKEN=other-value-of-a-secret --yes");
