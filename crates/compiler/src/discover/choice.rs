@@ -31,6 +31,9 @@ const PARTS: &[&str] = &[
     "utils",
 ];
 
+/// Modules of programs that show a graph to people, and are none.
+const SCREENS: &[&str] = &["chainlit", "gradio", "streamlit"];
+
 /// A name that holds a graph, or gives one.
 #[derive(Clone)]
 struct Candidate<'s> {
@@ -48,13 +51,14 @@ pub(super) fn choose(sources: &Sources, files: &Tree) -> (Vec<Graph>, Vec<String
         let own = project.candidates(path, source, &mut called);
         found.extend(own);
     }
-    found.retain(|candidate| {
-        let is_helper =
-            candidate.item.is_factory && called.contains(&key(candidate.path, &candidate.item.name));
-        !is_helper && ignored_by(candidate.path, files).is_none()
-    });
+    let is_helper = |it: &Candidate<'_>| it.item.is_factory && called.contains(&key(it.path, &it.item.name));
+    found.retain(|candidate| !is_helper(candidate));
+    // In a directory that git ignores as a whole, this says nothing about a file.
+    if ignored_by("any", files).is_none() {
+        found.retain(|candidate| ignored_by(candidate.path, files).is_none());
+    }
     let mut parts = Vec::new();
-    let is_aside = |candidate: &Candidate<'_>| is_in_parts(candidate.path);
+    let is_aside = |candidate: &Candidate<'_>| project.is_aside(candidate.path);
     if !found.iter().all(is_aside) {
         // First what only tries the graphs, since it imports those that are served.
         parts.extend(found.extract_if(.., |candidate| is_aside(candidate)).map(|it| it.shown()));
@@ -62,7 +66,13 @@ pub(super) fn choose(sources: &Sources, files: &Tree) -> (Vec<Graph>, Vec<String
         let is_part =
             |candidate: &Candidate<'_>| imported.contains(&key(candidate.path, &candidate.item.name));
         if !found.iter().all(is_part) {
-            parts.extend(found.extract_if(.., |candidate| is_part(candidate)).map(|it| it.shown()));
+            let paths = |is_wanted: bool| {
+                found.iter().filter(|it| is_part(it) == is_wanted).map(|it| it.path).collect::<Vec<_>>()
+            };
+            let (own, served) = (paths(true), paths(false));
+            let is_left_out =
+                |candidate: &mut Candidate<'_>| is_part(candidate) && !is_peer(candidate, &own, &served);
+            parts.extend(found.extract_if(.., is_left_out).map(|it| it.shown()));
         }
     }
     // The other language of a repository has a server of its own.
@@ -85,6 +95,14 @@ pub(super) fn choose(sources: &Sources, files: &Tree) -> (Vec<Graph>, Vec<String
 /// Whether a file is in a directory of what graphs are made of, or of what tries them.
 pub(super) fn is_in_parts(path: &str) -> bool {
     paths::parent(path).split('/').any(|directory| PARTS.contains(&directory))
+}
+
+/// Whether a part is one of few among the graphs of the directories beside its own, most of which are served.
+fn is_peer(part: &Candidate<'_>, parts: &[&str], served: &[&str]) -> bool {
+    let above = |path: &str| paths::parent(paths::parent(path)).to_owned();
+    let own = above(part.path);
+    let beside = |paths: &[&str]| paths.iter().filter(|path| above(path) == own).count();
+    beside(served) > 2 * beside(parts)
 }
 
 /// Whether the manifests of the project are those of JavaScript; none if there are both, or none.
@@ -136,16 +154,18 @@ impl<'s> Project<'s> {
         for item in values.items.iter().filter(|item| !item.name.starts_with('_')) {
             let mut seen = Vec::new();
             let value = self.resolve(path, &item.value, makes_graphs, &mut seen);
-            if matches!(value, Value::Other | Value::Same(_)) {
+            let is_coroutine = item.is_call && seen.first().is_some_and(|it| self.is_coroutine(it));
+            if is_coroutine || matches!(value, Value::Other | Value::Same(_)) {
                 continue;
             }
-            if !item.is_factory {
+            if !item.is_factory && !self.is_aside(path) {
                 called.extend(seen.iter().cloned());
             }
             let is_guess = value == Value::Likely;
             let is_usual = USUAL.contains(&&*item.name) && !item.is_factory;
             // `agent = graph`, or a graph that another file has made.
-            let is_alias = !item.is_factory && seen.iter().any(|(path, name)| self.is_variable(path, name));
+            let is_alias =
+                !item.is_factory && seen.iter().any(|(at, name)| at == path && self.is_variable(at, name));
             let same = seen.first().filter(|(other, _)| other == path).map(|(_, name)| name);
             let same = same.and_then(|name| {
                 found.iter_mut().find(|it: &&mut Candidate<'_>| it.item.name == *name && !it.item.is_factory)
@@ -199,6 +219,16 @@ impl<'s> Project<'s> {
         has_library(path) || modules.any(|it| self.module(path, it).is_some_and(|file| has_library(&file)))
     }
 
+    /// Whether a file is no source of served graphs: a part of them, or a program that tries or shows them.
+    fn is_aside(&self, path: &str) -> bool {
+        let mut modules = self.sources[path].values.imports.values().map(|(module, _)| module.as_str());
+        is_in_parts(path) || modules.any(|it| SCREENS.contains(&it.split('.').next().unwrap_or(it)))
+    }
+
+    fn is_coroutine(&self, (path, name): &(String, String)) -> bool {
+        self.sources[path].values.coroutines.contains(name)
+    }
+
     fn is_variable(&self, path: &str, name: &str) -> bool {
         let values = &self.sources[path].values;
         values.items.iter().any(|item| item.name == name && !item.is_factory && !name.starts_with('_'))
@@ -216,7 +246,8 @@ impl<'s> Project<'s> {
         if let Some(value) = item.or_else(|| values.helpers.get(name)) {
             return self.follow(path, name, value, seen);
         }
-        let Some((module, original)) = values.imports.get(name) else { return Value::Other };
+        let imported = values.imports.get(name).or_else(|| values.late_imports.get(name));
+        let Some((module, original)) = imported else { return Value::Other };
         match self.module(path, module) {
             None if self.is_foreign(module) => Value::Other,
             None => Value::called(original),
@@ -280,14 +311,30 @@ impl<'s> Project<'s> {
     }
 
     fn javascript(&self, path: &str, module: &str) -> Option<String> {
-        if !module.starts_with('.') {
-            return None;
+        if let Some(stem) = module.strip_prefix("@/").or_else(|| module.strip_prefix("~/")) {
+            // What a `paths` of TypeScript is mostly for: the project, its `src` or a directory around the file.
+            let mut directory = paths::parent(path);
+            loop {
+                let roots = [directory.to_owned(), paths::join(directory, "src")];
+                if let Some(found) = roots.iter().find_map(|root| self.script(&paths::join(root, stem))) {
+                    return Some(found);
+                }
+                if directory == "." {
+                    return None;
+                }
+                directory = paths::parent(directory);
+            }
         }
-        let stem = paths::join(paths::parent(path), module);
+        let is_relative = module.starts_with('.');
+        is_relative.then(|| self.script(&paths::join(paths::parent(path), module)))?
+    }
+
+    /// The file of JavaScript or TypeScript that is imported by the path `stem`.
+    fn script(&self, stem: &str) -> Option<String> {
         let bare = [".js", ".mjs", ".cjs", ".ts", ".mts"]
             .iter()
             .find_map(|end| stem.strip_suffix(end))
-            .unwrap_or(&stem);
+            .unwrap_or(stem);
         let endings = ["ts", "tsx", "mts", "js", "mjs", "cjs"];
         let files = endings.iter().map(|ending| format!("{bare}.{ending}"));
         let index = endings.iter().map(|ending| format!("{stem}/index.{ending}"));

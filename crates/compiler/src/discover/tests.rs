@@ -70,6 +70,10 @@ fn graphs_of_typescript() {
         ),
         ("export const graph = (async () => w.compile())();", &["graph"]),
         ("const graph = createAgent({});\nexport { graph as agent };", &["agent"]),
+        (
+            "const w = make().compile();\nexport const graph = (w.withConfig as unknown as With)({});",
+            &["graph"],
+        ),
         ("const graph = createAgent({});", &[]),
         ("export const other = 1;", &[]),
         ("export type graph = string;", &[]),
@@ -99,6 +103,12 @@ fn other_files_give_graphs() {
     let graph = format!("{LIBRARY}graph = create_agent('m')\n");
     let again = [("bot/__init__.py", "from bot.graph import graph\n"), ("bot/graph.py", graph.as_str())];
     assert_eq!(graphs(&again), ["bot = bot/graph.py:graph"]);
+    let handed =
+        [("bot/made.py", graph.as_str()), ("main.py", "from bot.made import graph\nagent = graph\n")];
+    assert_eq!(graphs(&handed), ["agent = main.py:agent"]);
+    let late = "def make(config):\n    from .made import graph as made\n    return made\n";
+    let late = [("bot/agent.py", late), ("bot/made.py", graph.as_str())];
+    assert_eq!(graphs(&late), ["agent = bot/agent.py:make", "made = bot/made.py:graph"]);
     let main = format!("{LIBRARY}from bot.sub import graph as sub\ngraph = create_agent('m', tools=[sub])\n");
     let part = [("bot/sub.py", graph.as_str()), ("bot/main.py", main.as_str())];
     assert_eq!(graphs(&part), ["bot = bot/main.py:graph"]);
@@ -121,6 +131,37 @@ fn what_tries_a_graph_is_no_server() {
     assert_eq!((found.graphs, found.projects), (vec![], vec!["apps/bot".to_owned()]));
     let examples = [("examples/a.py", graph.as_str()), ("examples/b.py", trial.as_str())];
     assert_eq!(graphs(&examples).len(), 2);
+}
+
+#[test]
+fn a_program_that_shows_a_graph_is_no_server() {
+    let made = format!("{LIBRARY}def build():\n    return create_agent('m')\n");
+    let screen = "import streamlit as st\nfrom bot.graph import build\ngraph = build()\n";
+    let files = [("bot/graph.py", made.as_str()), ("bot/screen.py", screen)];
+    assert_eq!(graphs(&files), ["bot = bot/graph.py:build"]);
+}
+
+/// What `make` gives without `await` is no graph.
+#[test]
+fn coroutines_are_no_graphs() {
+    let made = format!("{LIBRARY}async def make():\n    return create_agent('m')\n");
+    for (call, expected) in [("make()", "graph.py:make"), ("asyncio.run(make())", "run.py:agent")] {
+        let run = format!("import asyncio\nfrom graph import make\nagent = {call}\n");
+        let found = graphs(&[("graph.py", made.as_str()), ("run.py", &run)]);
+        assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
+    }
+}
+
+#[test]
+fn one_of_many_peers_is_served_although_another_one_has_it_as_a_part() {
+    let graph = "import { createAgent } from 'langchain';\nexport const graph = createAgent({});\n";
+    let main = format!("import {{ graph as search }} from '@/search/index';\n{graph}");
+    let mut files = vec![("src/main/index.ts", main.as_str()), ("src/search/index.ts", graph)];
+    assert_eq!(graphs(&files).len(), 1);
+    files.push(("src/sum/index.ts", graph));
+    assert_eq!(graphs(&files).len(), 2);
+    files.push(("src/title/index.ts", graph));
+    assert_eq!(graphs(&files).len(), 4);
 }
 
 #[test]
@@ -156,6 +197,7 @@ fn some_directories_have_no_source() {
     }
     assert_eq!(graphs(&[("own/pyvenv.cfg", ""), ("own/a.py", &graph)]), [""; 0]);
     assert_eq!(graphs(&[(".gitignore", "/out.py\n"), ("out.py", &graph)]), [""; 0]);
+    assert_eq!(graphs(&[(".gitignore", "*\n"), ("all.py", &graph)]).len(), 1);
 }
 
 #[test]

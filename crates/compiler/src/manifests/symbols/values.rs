@@ -53,6 +53,8 @@ pub struct Item {
     pub value: Value,
     /// Whether it is a function that the server can call for a graph.
     pub is_factory: bool,
+    /// Whether it holds what a call without `await` gives: of an asynchronous function, that is a coroutine.
+    pub is_call: bool,
     /// The byte range of its definition.
     pub span: Range<usize>,
 }
@@ -66,6 +68,10 @@ pub struct Values {
     pub helpers: HashMap<String, Value>,
     /// Names from other modules: the module as written, with a dot a level, and the name there; empty for the module itself.
     pub imports: HashMap<String, (String, String)>,
+    /// The same of imports in functions, which are made when the function is called.
+    pub late_imports: HashMap<String, (String, String)>,
+    /// The functions that have to be awaited.
+    pub coroutines: HashSet<String>,
     /// The names that other code of the file uses.
     pub used: HashSet<String>,
 }

@@ -204,12 +204,8 @@ impl Reader<'_> {
     }
 
     fn value(&self, expression: &Expression<'_>) -> Value {
-        match expression {
+        match expression.get_inner_expression() {
             Expression::AwaitExpression(it) => self.value(&it.argument),
-            Expression::ParenthesizedExpression(it) => self.value(&it.expression),
-            Expression::TSAsExpression(it) => self.value(&it.expression),
-            Expression::TSSatisfiesExpression(it) => self.value(&it.expression),
-            Expression::TSNonNullExpression(it) => self.value(&it.expression),
             Expression::ConditionalExpression(it) => self.value(&it.consequent).or(self.value(&it.alternate)),
             Expression::LogicalExpression(it) => self.value(&it.left).or(self.value(&it.right)),
             Expression::Identifier(it) => Value::Same(it.name.to_string()),
@@ -229,7 +225,7 @@ impl Reader<'_> {
     }
 
     fn called(&self, call: &CallExpression<'_>) -> Value {
-        match &call.callee {
+        match call.callee.get_inner_expression() {
             Expression::Identifier(it) => match it.name.as_str() {
                 name if self.scope.contains_key(name) || self.found.helpers.contains_key(name) => {
                     Value::Same(name.to_owned())
@@ -239,9 +235,11 @@ impl Reader<'_> {
                 name => Value::Same(name.to_owned()),
             },
             // `entrypoint({ name: "agent" }, async () => …)` in a wrapper, or `(async () => builder.compile())()`
-            Expression::ParenthesizedExpression(it) => self.value_or_function(&it.expression).0,
+            callee @ (Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_)) => {
+                self.value_or_function(callee).0
+            }
             Expression::StaticMemberExpression(method) => {
-                let receiver = match &method.object {
+                let receiver = match method.object.get_inner_expression() {
                     Expression::Identifier(it) => {
                         self.scope.get(it.name.as_str()).map_or(Value::Other, |(value, ..)| value.clone())
                     }
@@ -265,6 +263,7 @@ impl Reader<'_> {
                 name: name.to_owned(),
                 value: value.clone(),
                 is_factory: *is_factory,
+                is_call: false,
                 span: range(*span),
             };
             self.found.items.push(item);

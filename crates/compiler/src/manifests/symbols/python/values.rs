@@ -46,6 +46,21 @@ pub(in crate::manifests::symbols) fn read(text: &str) -> Result<Values, Broken> 
 /// The values of names in a function or module.
 type Scope = HashMap<String, Value>;
 
+/// How a name gives what it holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Value,
+    Call,
+    Factory,
+}
+
+impl Kind {
+    fn of(value: &Expr) -> Self {
+        let is_call = value.as_call_expr().is_some_and(|call| call.func.is_name_expr());
+        if is_call { Self::Call } else { Self::Value }
+    }
+}
+
 #[derive(Default)]
 struct Reader {
     scope: Scope,
@@ -60,7 +75,7 @@ impl Reader {
                 Stmt::Assign(it) => it.targets.iter().for_each(|target| self.assign(target, &it.value)),
                 Stmt::AnnAssign(it) => self.annotated(&it.target, &it.annotation, it.value.as_deref()),
                 Stmt::Import(it) => self.import(it),
-                Stmt::ImportFrom(it) => self.import_from(it),
+                Stmt::ImportFrom(it) => self.found.imports.extend(imported(it)),
                 Stmt::Try(it) => {
                     [&it.body, &it.orelse, &it.finalbody].into_iter().for_each(|it| self.body(it))
                 }
@@ -81,21 +96,15 @@ impl Reader {
         }
     }
 
-    fn import_from(&mut self, import: &StmtImportFrom) {
-        let dots = ".".repeat(import.level as usize);
-        let module = format!("{dots}{}", import.module.as_deref().unwrap_or_default());
-        for alias in &import.names {
-            let bound = alias.asname.as_ref().unwrap_or(&alias.name).to_string();
-            self.found.imports.insert(bound, (module.clone(), alias.name.to_string()));
-        }
-    }
-
     fn function(&mut self, function: &StmtFunctionDef) {
         let name = function.name.to_string();
+        if function.is_async {
+            self.found.coroutines.insert(name.clone());
+        }
         let decorated = function.decorator_list.iter().find(|it| !is_one_of(it, CONTEXTS));
         let value = match decorated {
             Some(it) if is_one_of(it, &["entrypoint"]) => {
-                self.item(name, Value::Graph, false, function.name.range().into());
+                self.item(name, Value::Graph, Kind::Value, function.name.range().into());
                 return;
             }
             Some(_) => return,
@@ -104,7 +113,7 @@ impl Reader {
         // `async with make_graph()` is the server's way, too; with an argument of its own, it is the first that is filled.
         let is_context = !function.decorator_list.is_empty() && function.parameters.len() <= 1;
         if is_context || is_filled(&function.parameters) {
-            self.item(name, value, true, function.name.range().into());
+            self.item(name, value, Kind::Factory, function.name.range().into());
         } else {
             self.found.helpers.insert(name, value);
         }
@@ -125,31 +134,34 @@ impl Reader {
 
     fn assign(&mut self, target: &Expr, value: &Expr) {
         let Some(target) = target.as_name_expr() else { return };
+        let kind = Kind::of(value);
         let value = match value {
             // It stays another name of the same thing.
             Expr::Name(name) if name.id != target.id => Value::Same(name.id.to_string()),
             _ => self.value(value, &self.scope),
         };
         self.scope.insert(target.id.to_string(), value.clone());
-        self.item(target.id.to_string(), value, false, target.range.into());
+        self.item(target.id.to_string(), value, kind, target.range.into());
     }
 
     fn annotated(&mut self, target: &Expr, annotation: &Expr, value: Option<&Expr>) {
         let (Some(target), Some(value)) = (target.as_name_expr(), value) else { return };
         let typed = if mentions_type(annotation) { Value::Graph } else { Value::Other };
+        let kind = Kind::of(value);
         let value = if value.is_none_literal_expr() {
             Value::Other
         } else {
             self.value(value, &self.scope).or(typed)
         };
         self.scope.insert(target.id.to_string(), value.clone());
-        self.item(target.id.to_string(), value, false, target.range.into());
+        self.item(target.id.to_string(), value, kind, target.range.into());
     }
 
     /// Adds a name, or its new value.
-    fn item(&mut self, name: String, value: Value, is_factory: bool, span: std::ops::Range<usize>) {
+    fn item(&mut self, name: String, value: Value, kind: Kind, span: std::ops::Range<usize>) {
         self.found.items.retain(|item| item.name != name);
-        self.found.items.push(Item { name, value, is_factory, span });
+        let (is_factory, is_call) = (kind == Kind::Factory, kind == Kind::Call);
+        self.found.items.push(Item { name, value, is_factory, is_call, span });
     }
 
     /// The value of an expression where names have the values in `scope`.
@@ -201,6 +213,16 @@ impl Reader {
         let name = expression.as_name_expr().and_then(|it| self.found.imports.get(it.id.as_str()));
         name.is_some_and(|(_, name)| name.is_empty())
     }
+}
+
+/// The names that an import binds, with the module and the name there.
+fn imported(import: &StmtImportFrom) -> impl Iterator<Item = (String, (String, String))> {
+    let dots = ".".repeat(import.level as usize);
+    let module = format!("{dots}{}", import.module.as_deref().unwrap_or_default());
+    import.names.iter().map(move |alias| {
+        let bound = alias.asname.as_ref().unwrap_or(&alias.name).to_string();
+        (bound, (module.clone(), alias.name.to_string()))
+    })
 }
 
 /// The body of a function.
@@ -258,6 +280,7 @@ impl<'a> Visitor<'a> for Uses<'_> {
             // `if __name__ == "__main__":` tries the graph.
             Stmt::If(it) if is_main(&it.test) => {}
             Stmt::Assign(it) if it.value.is_name_expr() => {}
+            Stmt::ImportFrom(it) if self.depth > 0 => self.found.late_imports.extend(imported(it)),
             Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {
                 self.depth += 1;
                 visitor::walk_stmt(self, statement);
