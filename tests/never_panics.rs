@@ -106,7 +106,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     }
     let checked = [checked];
     for width in [0, 60, 100] {
-        let output = text::render(&checked, Layout { is_coloured: false, width });
+        let output = text::render(&checked, Layout { is_coloured: false, width, is_brief: false });
         prop_assert!(!output.chars().any(|c| c != '\n' && c.is_control()), "{output:?}");
     }
     for output in [json::render(&checked), sarif::render(&checked), gitlab::render(&checked)] {

@@ -74,7 +74,7 @@ fn assert_hidden(shown: &str, text: &str) {
 
 /// What each report format says about `checked`.
 fn reports(checked: Checked) -> String {
-    let layout = Layout { is_coloured: false, width: 100 };
+    let layout = Layout { is_coloured: false, width: 100, is_brief: false };
     let all = [checked];
     [
         text::render(&all, layout),

@@ -26,11 +26,11 @@ pub(super) struct AccountOptions {
     host_url: Option<String>,
 
     /// API key; prefer the environment, since other users can see command-line arguments [env or .env: AGENT_HOST_API_KEY, PLATFORM_API_KEY or FRAMEWORK_API_KEY]
-    #[arg(long, value_name = "KEY", value_parser = redacted)]
+    #[arg(long, value_name = "KEY", value_parser = redacted, hide_short_help = true)]
     api_key: Option<Redacted>,
 
     /// API dialect of the service [default: derived from the URL]
-    #[arg(long, value_name = "DIALECT", value_enum)]
+    #[arg(long, value_name = "DIALECT", value_enum, hide_short_help = true)]
     vocabulary: Option<Dialect>,
 }
 

@@ -56,28 +56,28 @@ pub(super) struct BuildOptions {
     secrets: Vec<String>,
 
     /// SSH agent for `RUN --mount=type=ssh`, such as `default` [default socket: SSH_AUTH_SOCK] (repeatable)
-    #[arg(long = "ssh", value_name = "ID[=SOCKET]")]
+    #[arg(long = "ssh", value_name = "ID[=SOCKET]", hide_short_help = true)]
     agents: Vec<String>,
 
     /// Label of the image (repeatable)
-    #[arg(long = "label", value_name = "NAME=VALUE")]
+    #[arg(long = "label", value_name = "NAME=VALUE", hide_short_help = true)]
     labels: Vec<String>,
 
     /// Host name and address for the steps of the build (repeatable)
-    #[arg(long = "add-host", value_name = "HOST:IP")]
+    #[arg(long = "add-host", value_name = "HOST:IP", hide_short_help = true)]
     hosts: Vec<String>,
 
     /// Network of the steps of the build
-    #[arg(long, value_name = "NETWORK", value_parser = ["default", "host", "none"])]
+    #[arg(long, value_name = "NETWORK", value_parser = ["default", "host", "none"], hide_short_help = true)]
     network: Option<String>,
 
     /// Image in a registry whose layers are used instead of running their steps again, such as one that a CI job pushed with
     /// --cache-to inline (repeatable)
-    #[arg(long, value_name = "IMAGE", value_parser = cache_source)]
+    #[arg(long, value_name = "IMAGE", value_parser = cache_source, hide_short_help = true)]
     cache_from: Vec<String>,
 
     /// `inline` records in the image which step made each layer, for --cache-from
-    #[arg(long, value_name = "CACHE", value_parser = cache_target)]
+    #[arg(long, value_name = "CACHE", value_parser = cache_target, hide_short_help = true)]
     cache_to: Option<Inline>,
 }
 

@@ -34,7 +34,7 @@ pub struct ConfigOption {
     pub config: Option<PathBuf>,
 
     /// Directory whose files belong to the project [default: the Git repository, or else the workspace around the configuration]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     project_root: Option<PathBuf>,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn compile_loaded(
     checked
         .findings
         .retain(|finding| env.is_new(&format!("{:?}", finding.diagnostic)) || finding.diagnostic.is_error());
-    let layout = text::Layout { is_coloured: env.err.is_coloured, width: env.width };
+    let layout = text::Layout { is_coloured: env.err.is_coloured, width: env.width, is_brief: true };
     let report = text::render(std::slice::from_ref(&checked), layout);
     env.err.write(&report).ok();
     match (project, plan) {

@@ -32,11 +32,11 @@ pub struct BaseOptions {
     pub(super) server: ServerOption,
 
     /// Base image, instead of the one in the configuration
-    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse, help_heading = HEADING)]
+    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse, help_heading = HEADING, hide_short_help = true)]
     base_image: Option<String>,
 
     /// Version of the server in the image, such as 0.8, instead of the one in the configuration
-    #[arg(long, value_name = "VERSION", value_parser = api_version, help_heading = HEADING)]
+    #[arg(long, value_name = "VERSION", value_parser = api_version, help_heading = HEADING, hide_short_help = true)]
     api_version: Option<String>,
 }
 
@@ -47,15 +47,15 @@ pub struct PlanOptions {
     pub(super) base: BaseOptions,
 
     /// Use the images of agent.lock, and fail if it is not up to date; the default of builds in CI jobs if there is one
-    #[arg(long, conflicts_with = "no_lock", help_heading = HEADING)]
+    #[arg(long, conflicts_with = "no_lock", help_heading = HEADING, hide_short_help = true)]
     locked: bool,
 
     /// Command that installs the packages of a JavaScript project, run in the current directory
-    #[arg(long, value_name = "COMMAND", help_heading = HEADING)]
+    #[arg(long, value_name = "COMMAND", help_heading = HEADING, hide_short_help = true)]
     pub(super) install_command: Option<String>,
 
     /// Command that builds a JavaScript project, run in the configuration's directory
-    #[arg(long, value_name = "COMMAND", help_heading = HEADING)]
+    #[arg(long, value_name = "COMMAND", help_heading = HEADING, hide_short_help = true)]
     pub(super) build_command: Option<String>,
 
     /// Mode of `langgraph build`, of which this program has the default
@@ -63,7 +63,7 @@ pub struct PlanOptions {
     _runtime_mode: Option<String>,
 
     /// Ignore lock files: install the newest versions, on the base image that its tag names now
-    #[arg(long, help_heading = HEADING)]
+    #[arg(long, help_heading = HEADING, hide_short_help = true)]
     no_lock: bool,
 }
 

@@ -26,11 +26,11 @@ const REDIS: Database = Database {
 #[derive(Debug, clap::Args)]
 pub(super) struct DatabaseOptions {
     /// PostgreSQL database with pgvector for the server; prefer the environment, since other users can see command-line arguments [env: AGENTCLI_POSTGRES_URI] [default: that of `up`]
-    #[arg(long, value_name = "URI", value_parser = redacted)]
+    #[arg(long, value_name = "URI", value_parser = redacted, hide_short_help = true)]
     postgres_uri: Option<Redacted>,
 
     /// Redis database for the server [env: AGENTCLI_REDIS_URI] [default: that of `up`]
-    #[arg(long, value_name = "URI", value_parser = redacted)]
+    #[arg(long, value_name = "URI", value_parser = redacted, hide_short_help = true)]
     redis_uri: Option<Redacted>,
 
     #[command(flatten)]

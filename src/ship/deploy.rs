@@ -7,7 +7,7 @@ use super::request::{Destination, Request, Target};
 use super::shipment::{NewRevision, Shipment};
 use super::{Error, Service};
 use crate::api::wire::{
-    Deployment, DeploymentCreation, DeploymentPatch, DeploymentStatus, Source, SourceConfig,
+    Deployment, DeploymentCreation, DeploymentPatch, DeploymentStatus, Secret, Source, SourceConfig,
     SourceRevisionConfig,
 };
 use crate::api::{self, Client};
@@ -32,6 +32,9 @@ pub async fn run<H: Hooks>(request: &Request, service: Service, hooks: &mut H) -
 impl<H: Hooks> Shipment<'_, H> {
     async fn run(mut self) -> Result<(), Error> {
         let destination = self.find().await?;
+        if let Some(before) = &destination.existing {
+            self.secrets(before)?;
+        }
         let route = self.route(&destination).await?;
         if self.request.dry_run {
             return self.rehearse(&destination, &route).await;
@@ -212,23 +215,28 @@ impl<H: Hooks> Shipment<'_, H> {
             source_revision_config: is_sent.then_some(config),
             tracked_packages: (is_sent && !tracked_packages.is_empty()).then(|| tracked_packages.clone()),
             revision_source: source,
-            secrets: self.request.secrets.clone(),
             ..Default::default()
         }
+    }
+
+    /// The secrets of a patch of a deployment, with those that it keeps.
+    fn secrets(&self, before: &Deployment) -> Result<Option<Vec<Secret>>, Error> {
+        let mut secrets = self.request.secrets.clone();
+        let Some(given) = secrets.as_mut().filter(|_| !self.request.replaces_secrets) else {
+            return Ok(secrets);
+        };
+        let refused = |lost: Vec<String>| Error::Refused {
+            message: format!("this would remove secrets of `{}`: {}", before.name, lost.join(", ")),
+            hint: "add them to the project's `env`, or pass --replace-secrets".to_owned(),
+        };
+        before.keep_secrets(given).map_err(refused).map(|()| secrets)
     }
 
     /// Makes a revision.
     async fn revise(&mut self, id: &str, patch: &DeploymentPatch) -> Result<NewRevision, Error> {
         // The deployment may have changed since it was found.
         let before = self.call(async |client| client.deployment(id).await).await?;
-        if let Some(given) = &patch.secrets {
-            let known = before.secrets.iter().map(|secret| secret.name.as_str());
-            let lost: Vec<&str> = known.filter(|name| given.iter().all(|it| it.name != *name)).collect();
-            if !lost.is_empty() {
-                let lost = lost.join(", ");
-                self.hooks.note(format!("the project's `env` replaces the secrets, and lacks {lost}"));
-            }
-        }
+        let patch = &DeploymentPatch { secrets: self.secrets(&before)?, ..patch.clone() };
         let made = async {
             let patched = self.call(async |client| client.patch(&before, patch).await).await?;
             self.newest(before.latest_revision_id.as_ref(), patched).await

@@ -32,8 +32,10 @@ pub struct Request {
     pub commands: SourceConfig,
     /// Packages of the project that the service counts, as `name:version`.
     pub tracked_packages: Vec<String>,
-    /// The secrets; those of the deployment stay if the project has none.
+    /// The secrets of the project.
     pub secrets: Option<Vec<Secret>>,
+    /// Whether secrets of the deployment that `secrets` lacks are removed.
+    pub replaces_secrets: bool,
     /// Whether agent.lock decides the base image, which some services take by its tag.
     pub is_locked: bool,
     /// Timeout for the revision to be deployed; without one, the run does not wait.

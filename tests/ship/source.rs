@@ -206,6 +206,38 @@ fn variables_become_secrets_and_are_not_told() {
 }
 
 #[test]
+fn secrets_that_env_lacks_stay_unless_they_are_to_be_removed() {
+    let host = Host::start(|_| {});
+    let proxy = Proxy::start(host.address());
+    let stage = |dotenv: &str| {
+        let config = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": ".env"}"#;
+        Stage::new(&proxy.url()).with(|env| env.file(".env", dotenv).file("agent.json", config))
+    };
+    let names = || deployments(&host)[0]["secrets"].to_string();
+    stage("ONE=1\nTWO=2\n").events("--name x --remote");
+    stage("TWO=2\nTHREE=3\n").events("--name x --remote");
+    assert_eq!(names(), r#"[{"name":"TWO"},{"name":"THREE"},{"name":"ONE"}]"#);
+
+    // A service that can only replace them: nothing is packed or sent.
+    let mut page = host.expect(200, "GET", "/v2/deployments", None);
+    page["resources"][0].as_object_mut().unwrap().remove("merges_secrets").unwrap();
+    let page: &str = page.to_string().leak();
+    let answer = Fault::Answer(200, &[("Content-Type", "application/json")], page);
+    proxy.fail("GET", "/v2/deployments", answer, usize::MAX);
+    for option in ["", " --dry-run"] {
+        let output = stage("TWO=2\n").deploy(&format!("--name x --remote{option}"));
+        assert_eq!(output.code, 2, "{}", output.err);
+        let told =
+            "error: this would remove secrets of `x`: THREE, ONE\nhint: add them to the project's `env`";
+        assert!(output.err.contains(told), "{}", output.err);
+    }
+    assert_eq!((revisions(&host, &deployments(&host)[0]).len(), names().matches("name").count()), (2, 3));
+    proxy.mend();
+    stage("TWO=2\n").events("--name x --remote --replace-secrets");
+    assert_eq!(names(), r#"[{"name":"TWO"}]"#);
+}
+
+#[test]
 fn tracked_packages_are_sent_with_each_revision() {
     let host = Host::start(|_| {});
     let deploy = |requirements: &str, arguments: &str| {

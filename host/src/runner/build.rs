@@ -188,7 +188,7 @@ fn compile(
     let errors = checked.findings.iter().map(|it| &it.diagnostic).filter(|it| it.is_error());
     let errors: Vec<String> = errors.map(|it| it.message.clone()).collect();
     let level = if errors.is_empty() { LogLevel::Warning } else { LogLevel::Error };
-    let findings = text::render(&[checked], Layout { is_coloured: false, width: WIDTH });
+    let findings = text::render(&[checked], Layout { is_coloured: false, width: WIDTH, is_brief: false });
     findings.lines().for_each(|line| log(level.clone(), line));
     match errors.as_slice() {
         [] => {}

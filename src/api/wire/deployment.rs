@@ -55,6 +55,21 @@ impl Deployment {
         self.other.get(Self::MERGES_SECRETS) == Some(&Value::Bool(true))
     }
 
+    /// Adds the secrets that `given` lacks, so that a patch with it keeps them.
+    ///
+    /// # Errors
+    ///
+    /// Their names, if a patch can only replace all secrets.
+    pub fn keep_secrets(&self, given: &mut Vec<Secret>) -> Result<(), Vec<String>> {
+        let is_kept = |secret: &&Secret| given.iter().all(|new| new.name != secret.name);
+        let kept: Vec<Secret> = self.secrets.iter().filter(is_kept).cloned().collect();
+        if !kept.is_empty() && !self.merges_secrets() {
+            return Err(kept.into_iter().map(|secret| secret.name).collect());
+        }
+        given.extend(kept);
+        Ok(())
+    }
+
     /// Whether it has a secret of this name.
     pub fn has_secret(&self, name: &str) -> bool {
         self.secrets.iter().any(|secret| secret.name == name)

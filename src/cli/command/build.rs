@@ -47,11 +47,11 @@ pub(crate) struct Build {
     push: bool,
 
     /// Replace the source in the image of the registry, without a container engine; the default where there is none
-    #[arg(long, requires = "push", conflicts_with_all = ["cache_from", "cache_to"])]
+    #[arg(long, requires = "push", conflicts_with_all = ["cache_from", "cache_to"], hide_short_help = true)]
     no_engine: bool,
 
     /// Image to start from without an engine [default: the one of the name, of the tag latest, or of another tag that fits]
-    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse, requires = "no_engine")]
+    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse, requires = "no_engine", hide_short_help = true)]
     from: Option<String>,
 
     /// Comma-separated target platforms; with several, the images are named TAG-OS-ARCH here, and pushed as one under TAG
@@ -69,7 +69,7 @@ pub(crate) struct Build {
     options: PlanOptions,
 
     /// Format of the progress output
-    #[arg(long, value_name = "STYLE", value_enum, default_value_t)]
+    #[arg(long, value_name = "STYLE", value_enum, default_value_t, hide_short_help = true)]
     progress: Style,
 }
 

@@ -79,7 +79,7 @@ pub(crate) struct Dev {
     allow_host: Vec<String>,
 
     /// Files whose changes do not restart the server, beside those that git ignores: a pattern of .dockerignore from the directory of the configuration, or a name at any depth; may be repeated
-    #[arg(long, value_name = "GLOB", value_parser = glob, conflicts_with = "no_reload")]
+    #[arg(long, value_name = "GLOB", value_parser = glob, conflicts_with = "no_reload", hide_short_help = true)]
     reload_exclude: Vec<String>,
 
     /// Do not restart on changes
@@ -87,11 +87,11 @@ pub(crate) struct Dev {
     no_reload: bool,
 
     /// Do not keep a second process ready, which makes restarts quicker
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_standby: bool,
 
     /// Number of concurrent runs
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     n_jobs_per_worker: u32,
 
     /// Port for a debugger to attach to (debugpy, or the Node.js inspector)
@@ -99,11 +99,17 @@ pub(crate) struct Dev {
     debug_port: Option<u16>,
 
     /// Address for the debugger to listen on; whoever can reach it can run any code
-    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", requires = "debug_port")]
+    #[arg(
+        long,
+        value_name = "HOST",
+        default_value = "127.0.0.1",
+        requires = "debug_port",
+        hide_short_help = true
+    )]
     debug_host: String,
 
     /// Wait for a debugger before starting the server
-    #[arg(long, requires = "debug_port")]
+    #[arg(long, requires = "debug_port", hide_short_help = true)]
     wait_for_client: bool,
 
     /// Do not open the browser
@@ -111,11 +117,11 @@ pub(crate) struct Dev {
     no_browser: bool,
 
     /// URL of the studio to link to
-    #[arg(long, value_name = "URL", default_value = local::STUDIO.0)]
+    #[arg(long, value_name = "URL", default_value = local::STUDIO.0, hide_short_help = true)]
     studio_url: String,
 
     /// Allow blocking calls in asynchronous Python code
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     allow_blocking: bool,
 
     /// Make the server public through a Cloudflare tunnel
@@ -134,11 +140,11 @@ pub(crate) struct Dev {
     python: Option<PathBuf>,
 
     /// Install the newest versions, not those of the lock files beside local dependencies
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_lock: bool,
 
     /// Do not install missing packages
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_install: bool,
 
     /// Has no effect: nothing is asked
@@ -146,19 +152,19 @@ pub(crate) struct Dev {
     yes: bool,
 
     /// TLS certificate, in PEM format
-    #[arg(long, value_name = "FILE", requires = "ssl_keyfile")]
+    #[arg(long, value_name = "FILE", requires = "ssl_keyfile", hide_short_help = true)]
     ssl_certfile: Option<PathBuf>,
 
     /// Private key of the TLS certificate, in PEM format
-    #[arg(long, value_name = "FILE", requires = "ssl_certfile")]
+    #[arg(long, value_name = "FILE", requires = "ssl_certfile", hide_short_help = true)]
     ssl_keyfile: Option<PathBuf>,
 
     /// Log level of the server
-    #[arg(long, value_name = "LEVEL", value_parser = LOG_LEVELS, default_value = "warning", ignore_case = true)]
+    #[arg(long, value_name = "LEVEL", value_parser = LOG_LEVELS, default_value = "warning", ignore_case = true, hide_short_help = true)]
     server_log_level: String,
 
     /// Timeout for the server to start, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     start_timeout: u64,
 
     /// Send traces of Python graphs to an OpenTelemetry collector, and nowhere else [default URL: http://127.0.0.1:4318]

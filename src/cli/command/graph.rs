@@ -176,7 +176,8 @@ impl Graph {
         let Project { source, files, .. } = match Project::load(&env.directory, &path, Boundary::Project) {
             Ok(project) => project,
             Err(unreadable) => {
-                let layout = text::Layout { is_coloured: env.err.is_coloured, width: env.width };
+                let layout =
+                    text::Layout { is_coloured: env.err.is_coloured, width: env.width, is_brief: false };
                 env.err.write(&text::render(&[unreadable.checked()], layout)).ok();
                 return Err(Error::Config);
             }

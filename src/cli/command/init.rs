@@ -61,7 +61,7 @@ impl Init {
         show(env, &graphs, &facts);
         let path = with_slashes(&own);
         if checked.errors() > 0 {
-            let layout = text::Layout { is_coloured: env.err.is_coloured, width: env.width };
+            let layout = text::Layout { is_coloured: env.err.is_coloured, width: env.width, is_brief: false };
             env.print(text::render(std::slice::from_ref(&checked), layout).trim_end());
             env.print(&format!(
                 "nothing was written: `{}` would have {}",

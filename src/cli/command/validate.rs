@@ -150,11 +150,11 @@ impl Validate {
 
     fn report(&self, env: &mut Env, checked: &[Checked]) -> Result<(), Error> {
         for (format, file) in &self.outputs {
-            let plain = Layout { is_coloured: false, width: env.width };
+            let plain = Layout { is_coloured: false, width: env.width, is_brief: false };
             let report = report::render(*format, checked, plain, self.deny_warnings);
             project::write_atomically(&env.directory.join(file), report.as_bytes())?;
         }
-        let layout = Layout { is_coloured: env.out.is_coloured, width: env.width };
+        let layout = Layout { is_coloured: env.out.is_coloured, width: env.width, is_brief: false };
         let report = report::render(self.format, checked, layout, self.deny_warnings);
         // The fixed configuration is on stdout.
         let is_filter = self.fix && self.files.iter().any(|file| file == Path::new(STDIN));

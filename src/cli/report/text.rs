@@ -24,6 +24,8 @@ pub struct Layout {
     pub is_coloured: bool,
     /// Columns.
     pub width: usize,
+    /// Whether to leave out the place in the configuration of a mistake in another file.
+    pub is_brief: bool,
 }
 
 /// One frame per finding, each followed by an empty line; nothing for files without findings.
@@ -32,13 +34,14 @@ pub fn render(checked: &[Checked], layout: Layout) -> String {
     let renderer = renderer.term_width(layout.width);
     let frames = |file: &Checked| -> String {
         let mut line = Line { source: &file.source, start: usize::MAX, text: String::new() };
-        let frame = |finding: &Finding| frame(&renderer, layout.width, &mut line, finding) + "\n\n";
+        let frame = |finding: &Finding| frame(&renderer, layout, &mut line, finding) + "\n\n";
         file.findings.iter().map(frame).collect()
     };
     checked.iter().map(frames).collect()
 }
 
-fn frame(renderer: &Renderer, width: usize, line: &mut Line<'_>, finding: &Finding) -> String {
+fn frame(renderer: &Renderer, layout: Layout, line: &mut Line<'_>, finding: &Finding) -> String {
+    let width = layout.width;
     let source = line.source;
     let diagnostic = &finding.diagnostic;
     let level = match diagnostic.severity {
@@ -70,7 +73,9 @@ fn frame(renderer: &Renderer, width: usize, line: &mut Line<'_>, finding: &Findi
     }
     let configured = Part::configured(line, &finding.span, None, width);
     let at = if diagnostic.is_elsewhere { parts.len() } else { 0 };
-    parts.insert(at, configured);
+    if at == 0 || !layout.is_brief {
+        parts.insert(at, configured);
+    }
     for span in &finding.others {
         let other = Part::configured(line, span, Some("here, too"), width);
         match parts.last_mut().filter(|last| last.shows_line_of(&other)) {

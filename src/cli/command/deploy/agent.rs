@@ -17,11 +17,11 @@ const ENVIRONMENT: &str = "PLATFORM_AGENT_ENVIRONMENT";
 #[derive(Debug, clap::Args)]
 pub(super) struct AgentOptions {
     /// ID of an agent, for services that deploy agents by environment [env or .env: PLATFORM_AGENT_ID]
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), hide_short_help = true)]
     agent_id: Option<String>,
 
     /// Environment of the agent [env or .env: PLATFORM_AGENT_ENVIRONMENT]
-    #[arg(long, value_name = "ENVIRONMENT", value_parser = PossibleValuesParser::new(AgentEnvironment::WORDS))]
+    #[arg(long, value_name = "ENVIRONMENT", value_parser = PossibleValuesParser::new(AgentEnvironment::WORDS), hide_short_help = true)]
     agent_environment: Option<String>,
 }
 

@@ -67,15 +67,15 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 pub(super) struct ClusterOptions {
     /// Target: kubernetes, which is a cluster that kubectl reaches [default: a deployment service]
     // `rollback` has one of its own, which names a revision, too.
-    #[arg(long, global = true, value_name = "TARGET", value_parser = PossibleValuesParser::new([KUBERNETES]), hide_possible_values = true)]
+    #[arg(long, global = true, value_name = "TARGET", value_parser = PossibleValuesParser::new([KUBERNETES]), hide_possible_values = true, hide_short_help = true)]
     to: Vec<String>,
 
     /// Context of kubectl [default: the current one]
-    #[arg(long, global = true, value_name = "CONTEXT")]
+    #[arg(long, global = true, value_name = "CONTEXT", hide_short_help = true)]
     context: Option<String>,
 
     /// Namespace in the cluster [default: that of the context]
-    #[arg(long, global = true, value_name = "NAMESPACE")]
+    #[arg(long, global = true, value_name = "NAMESPACE", hide_short_help = true)]
     namespace: Option<String>,
 }
 
@@ -84,27 +84,27 @@ pub(super) struct ClusterOptions {
 #[command(next_help_heading = "Cluster")]
 pub(super) struct RevisionOptions {
     /// Set a resource field, such as cpu=2, min_scale=2 or labels='{"a": "b"}'; others are kept (repeatable)
-    #[arg(long, value_name = "FIELD=VALUE")]
+    #[arg(long, value_name = "FIELD=VALUE", hide_short_help = true)]
     resource: Vec<String>,
 
     /// Take a variable from a secret of the cluster; POSTGRES_URI and REDIS_URI replace the databases (repeatable)
-    #[arg(long, value_name = "NAME=SECRET/KEY")]
+    #[arg(long, value_name = "NAME=SECRET/KEY", hide_short_help = true)]
     secret_reference: Vec<String>,
 
     /// Image of the executors, if executor or orchestrator resources are set
-    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse)]
+    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse, hide_short_help = true)]
     executor_image: Option<String>,
 
     /// Host that an Ingress serves, through the default class of the cluster; kept by later revisions
-    #[arg(long, value_name = "HOST", value_parser = host)]
+    #[arg(long, value_name = "HOST", value_parser = host, hide_short_help = true)]
     host: Option<String>,
 
     /// Go back to the revision before if the new one does not start
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     atomic: bool,
 
     /// Keep --context, --namespace and --push-to in agentcli.json beside the configuration, for later commands
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) save: bool,
 }
 

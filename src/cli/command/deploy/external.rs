@@ -17,7 +17,7 @@ pub(super) struct ExternalImage {
     push_to: Option<Repository>,
 
     /// Deploy this image without building or pushing one
-    #[arg(long, value_name = "REPOSITORY@DIGEST", value_parser = pinned, conflicts_with_all = ["remote", "no_remote", "image", "tags", "platform", "no_cache", "revision_source"])]
+    #[arg(long, value_name = "REPOSITORY@DIGEST", value_parser = pinned, conflicts_with_all = ["remote", "no_remote", "image", "tags", "platform", "no_cache", "revision_source"], hide_short_help = true)]
     image_uri: Option<String>,
 }
 
@@ -25,15 +25,27 @@ pub(super) struct ExternalImage {
 #[derive(Debug, clap::Args)]
 pub(super) struct PlacementOptions {
     /// Listener that runs a new deployment in your cluster [default: the only one]
-    #[arg(long, value_name = "ID", requires = "external", conflicts_with = "deployment_id")]
+    #[arg(
+        long,
+        value_name = "ID",
+        requires = "external",
+        conflicts_with = "deployment_id",
+        hide_short_help = true
+    )]
     listener_id: Option<String>,
 
     /// Namespace of a new deployment in the cluster of the listener [default: the only one]
-    #[arg(long, value_name = "NAMESPACE", requires = "external", conflicts_with = "deployment_id")]
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        requires = "external",
+        conflicts_with = "deployment_id",
+        hide_short_help = true
+    )]
     k8s_namespace: Option<String>,
 
     /// Secret in the cluster that pulls the image of a new deployment (repeatable)
-    #[arg(long = "image-pull-secret", value_name = "NAME", value_parser = object_name, requires = "external", conflicts_with = "deployment_id")]
+    #[arg(long = "image-pull-secret", value_name = "NAME", value_parser = object_name, requires = "external", conflicts_with = "deployment_id", hide_short_help = true)]
     image_pull_secrets: Vec<String>,
 }
 

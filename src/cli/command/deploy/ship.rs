@@ -50,6 +50,7 @@ Examples:
   agentcli deploy --name my-agent --remote --deployment-type prod --yes
   agentcli deploy -t my-agent:v2 --no-pull         # with build options
   agentcli deploy --push-to registry.example/my-agent:v2
+  agentcli deploy --to kubernetes --push-to registry.example/my-agent
   agentcli deploy logs my-agent --follow")]
 pub(super) struct Ship {
     /// Refused: the build arguments that apply here are options.
@@ -64,7 +65,7 @@ pub(super) struct Ship {
     name: Option<String>,
 
     /// ID of an existing deployment to update
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", hide_short_help = true)]
     deployment_id: Option<String>,
 
     #[command(flatten)]
@@ -79,23 +80,27 @@ pub(super) struct Ship {
     remote: bool,
 
     /// Do not fall back to a remote build
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_remote: bool,
 
     /// Push an existing local image instead of building one
-    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["remote", "platform", "no_cache"])]
+    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["remote", "platform", "no_cache"], hide_short_help = true)]
     image: Option<String>,
 
     /// Source of the revision
-    #[arg(long, value_name = "SOURCE", value_enum, conflicts_with_all = ["remote", "image"])]
+    #[arg(long, value_name = "SOURCE", value_enum, conflicts_with_all = ["remote", "image"], hide_short_help = true)]
     revision_source: Option<RevisionSource>,
+
+    /// Remove the secrets of the deployment that the project's `env` lacks
+    #[arg(long)]
+    replace_secrets: bool,
 
     /// Exit without waiting for the revision to be deployed
     #[arg(long)]
     no_wait: bool,
 
     /// Timeout for the revision to be deployed, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     timeout: u64,
 
     /// Print the planned changes without applying them
@@ -116,11 +121,11 @@ pub(super) struct Ship {
     tags: Vec<String>,
 
     /// Target platform of the build [default: linux/amd64]
-    #[arg(long, value_name = "PLATFORM")]
+    #[arg(long, value_name = "PLATFORM", hide_short_help = true)]
     platform: Option<String>,
 
     /// Do not use the build cache
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_cache: bool,
 
     #[command(flatten)]
@@ -215,6 +220,12 @@ impl Ship {
         let mut change = self.revision.change(name, image, found.as_ref(), &planned)?;
         let secrets = request.secrets.iter().flatten();
         change.secrets = secrets.map(|secret| (secret.name.clone(), secret.value.clone())).collect();
+        if self.replace_secrets {
+            let known = found.as_ref().and_then(|found| found.latest()).map(|it| &it.record.variables);
+            for name in known.into_iter().flatten() {
+                change.secrets.entry(name.clone()).or_insert(None);
+            }
+        }
         change.wait = request.wait;
         change.is_dry_run = self.dry_run;
         let InCluster { env, runtime, cluster } = cluster;
@@ -271,6 +282,7 @@ impl Ship {
             },
             tracked_packages: tracked_packages(env, planned),
             secrets,
+            replaces_secrets: self.replace_secrets,
             is_locked: !planned.plan.images.is_empty(),
             wait: (!self.no_wait).then_some(Duration::from_secs(self.timeout)),
             poll: env.retry_policy.poll,

@@ -10,7 +10,7 @@ use super::cluster::ClusterOptions;
 use super::shown::{print_json, shown, title};
 use super::target::Target;
 use super::which::Which;
-use crate::api::wire::{Deployment, DeploymentPatch, Secret};
+use crate::api::wire::{Deployment, DeploymentPatch};
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
 use crate::cli::service::CallOptions;
@@ -118,13 +118,8 @@ fn print(
 /// Keeps the secrets that a patch does not set, or refuses to lose them.
 pub(super) fn keep_secrets(before: &Deployment, patch: &mut DeploymentPatch) -> Result<(), Error> {
     let Some(given) = &mut patch.secrets else { return Ok(()) };
-    let is_kept = |secret: &&Secret| given.iter().all(|new| new.name != secret.name);
-    let kept: Vec<Secret> = before.secrets.iter().filter(is_kept).cloned().collect();
-    if kept.is_empty() || before.merges_secrets() {
-        given.extend(kept);
-        return Ok(());
-    }
-    let lost = listed(kept.iter().map(|secret| secret.name.as_str()));
+    let Err(lost) = before.keep_secrets(given) else { return Ok(()) };
+    let lost = listed(lost.iter().map(String::as_str));
     let message = format!("this would remove the secrets {}", visible_line(&lost));
     Err(Error::usage(message, "give them too, such as with --secrets-from .env, or pass --replace-secrets"))
 }
