@@ -1,4 +1,5 @@
 // Runs the agent server of an image, with the settings in its environment.
+import fs from "node:fs";
 import http from "node:http";
 import { answerAll, wakeQueue } from "./agentcli_prompt.mjs";
 
@@ -8,6 +9,7 @@ const SERVER = "./node_modules/@langchain/langgraph-api/dist";
 const PATIENCE = 3000;
 // A route that the server has for its own tests, and that needs no authentication.
 const HIDDEN = "/internal/truncate";
+const STATE = ".langgraph_api";
 
 const setting = (name) => (env[name] ? JSON.parse(env[name]) : undefined);
 
@@ -49,6 +51,17 @@ const options = settings();
 if (!Number.isInteger(options.port)) {
   console.error(`PORT is \`${env.PORT}\`, which is no number`);
   process.exit(1);
+}
+// Where the state is written: a link to the volume.
+if (fs.existsSync(STATE)) {
+  try {
+    fs.accessSync(STATE, fs.constants.W_OK);
+  } catch {
+    const user = process.getuid();
+    const place = fs.realpathSync(STATE);
+    console.error(`user ${user} cannot write the state to ${place}; make it the owner: \`chown ${user} DIRECTORY\``);
+    process.exit(1);
+  }
 }
 env.PORT = String(options.port);
 env.LANGGRAPH_API_URL ??= `http://localhost:${options.port}`;

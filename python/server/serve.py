@@ -13,6 +13,8 @@ FILES = Path(__file__).parent
 # Seconds for open responses when the server is stopped: with the 5 that it gives its runs then, less than the 10 after which
 # engines kill it.
 GRACE = 3
+# Where the server in memory writes its state: in an image, a link to the volume.
+STATE = Path(".langgraph_api")
 
 
 class ImageServer(PromptServer):
@@ -29,7 +31,14 @@ def port():
     return int(text) if text.isdecimal() else sys.exit(f"PORT is `{text}`, which is no number")
 
 
+def check_state():
+    if STATE.is_dir() and not os.access(STATE, os.W_OK):
+        user = os.getuid()
+        sys.exit(f"user {user} cannot write the state to {STATE.resolve()}; make it the owner: `chown {user} DIRECTORY`")
+
+
 def main():
+    check_state()
     settings = json.loads((FILES / "server.json").read_text())
     # They overrule those of the container.
     os.environ.update(settings["environment"])

@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import shutil
@@ -11,8 +12,12 @@ import unittest
 import urllib.error
 import urllib.request
 from pathlib import Path
+from unittest import mock
 
 SERVER = Path(__file__).parent.parent / "server"
+sys.path.insert(0, str(SERVER))
+
+from serve import check_state
 
 APPLICATION = """
 import asyncio, json, os
@@ -100,3 +105,11 @@ class Serve(unittest.TestCase):
         broken = self.run_program("serve.py")
         self.assertIn("no such module", broken.communicate(timeout=30)[1])
         self.assertNotEqual(broken.returncode, 0)
+
+    def test_needs_to_write_its_state(self):
+        (self.project / ".langgraph_api").mkdir()
+        # Root may write everywhere.
+        refused = mock.patch("os.access", return_value=False)
+        message = f"cannot write the state to {(self.project / '.langgraph_api').resolve()}; make it the owner"
+        with contextlib.chdir(self.project), refused, self.assertRaisesRegex(SystemExit, message):
+            check_state()

@@ -368,8 +368,8 @@ impl Error {
                 "log in with `docker login REGISTRY`, or check the name of the image"
             }
             Error::Pull { .. } => {
-                "check the name and the tag of the image, and that the engine reaches the registry; --no-pull uses the local \
-                 image"
+                "check the name and the tag of the image, and that the engine reaches the registry; --no-pull uses a local \
+                 image, if there is one"
             }
             Error::Tls { .. } => "set DOCKER_CERT_PATH to the directory of ca.pem, cert.pem and key.pem",
             Error::Timeout { .. } => {

@@ -162,6 +162,10 @@ fn has_text(selector: &str, text: &str) -> String {
 
 /// Chooses an assistant with the keyboard, and waits for the picture of its graph.
 fn choose(browser: &Browser, graph: &str, node: &str) {
+    let option = format!("it.textContent.trim() === {graph:?}");
+    browser.until(&format!(
+        "[...document.querySelectorAll('#assistant option')].some((it) => {option}) && {IDLE}"
+    ));
     browser.run("document.getElementById('assistant').focus()");
     browser.press(graph);
     browser.until(&format!("document.title.startsWith({graph:?}) && {IDLE}"));
@@ -176,20 +180,41 @@ fn run(browser: &Browser, text: &str) {
     browser.press(ENTER);
 }
 
-fn session(dev: &Dev) {
-    let browser = Browser::open(&dev.url());
-    choose(&browser, "chat", "model");
-    is_accessible(&browser);
-
-    // A stream: a part of the answer is there before its end, and the node that runs is marked.
-    browser.run(WATCH);
+/// Runs an input in JSON, which needs no schema: the server compiles sources for it, and gives up on busy machines.
+fn run_json(browser: &Browser, input: &Value) {
+    browser.run("const mode = document.getElementById('mode'); mode.value = 'JSON'; mode.dispatchEvent(new Event('change'))");
     browser.tab_to("#text");
-    browser.press(&format!("{HOSTILE}{ENTER}"));
+    browser.press(&input.to_string());
+    browser.tab_to("#send");
+    browser.press(ENTER);
+}
+
+/// Waits for the answer of a chat, of which a part is there before its end, and for the node that is marked as it runs.
+fn stream(browser: &Browser) {
     browser.until(&format!("{IDLE} && {}", has_text("#messages .ai .text", "six.")));
     browser.until("seen.some((text) => text?.includes('One') && !text.includes('six.'))");
     browser.until("marked.has('model')");
     browser.until("document.querySelectorAll('#steps > li').length > 2");
     assert_eq!(browser.run("return document.querySelector('#messages .human .text').textContent"), HOSTILE);
+}
+
+/// Waits for a failure that says where.
+fn failure(browser: &Browser) {
+    browser.until(&format!("{IDLE} && {}", has_text(".card.failed", "fail failed")));
+    browser.until(&has_text(".card.failed", "missing_name"));
+    browser.until("/^(graphs\\.py|src\\/more\\.ts):\\d+$/.test(document.querySelector('.card.failed code').textContent)");
+    browser.until("document.querySelector('#picture .broke[data-node=fail]')");
+}
+
+fn session(dev: &Dev) {
+    let browser = Browser::open(&dev.url());
+    choose(&browser, "chat", "model");
+    is_accessible(&browser);
+
+    browser.run(WATCH);
+    browser.tab_to("#text");
+    browser.press(&format!("{HOSTILE}{ENTER}"));
+    stream(&browser);
     let chat = browser.run("return location.href");
 
     // An interrupt and its answer.
@@ -217,14 +242,12 @@ fn session(dev: &Dev) {
     assert_eq!(browser.run("return document.getElementById('outcome').textContent.includes('yes')"), false);
     press("Run on from here");
     browser.until(&format!("{IDLE} && document.activeElement.id === 'answer'"));
+    // The list was drawn again.
+    browser.until(&format!("{step}.querySelector('details[open] > .inside')"));
 
-    // A failure says where.
     choose(&browser, "broken", "fail");
     run(&browser, "a");
-    browser.until(&format!("{IDLE} && {}", has_text(".card.failed", "fail failed")));
-    browser.until(&has_text(".card.failed", "missing_name"));
-    browser.until("/^(graphs\\.py|src\\/more\\.ts):\\d+$/.test(document.querySelector('.card.failed code').textContent)");
-    browser.until("document.querySelector('#picture .broke[data-node=fail]')");
+    failure(&browser);
     is_accessible(&browser);
     let narrow = json!({ "width": 320, "height": 640, "deviceScaleFactor": 1, "mobile": false });
     browser.command("Emulation.setDeviceMetricsOverride", narrow.clone());
@@ -272,6 +295,25 @@ fn python_session() {
     let project = python();
     let dev = project.ready(&["--no-reload"]);
     session(&dev);
+    assert!(dev.stop("INT").success());
+}
+
+#[test]
+fn javascript_session() {
+    let project = typescript();
+    let dev = project.ready(&["--no-reload"]);
+    let browser = Browser::open(&dev.url());
+    choose(&browser, "chat", "model");
+    browser.run(WATCH);
+    run_json(&browser, &json!({ "messages": [{ "type": "human", "content": HOSTILE }] }));
+    stream(&browser);
+    choose(&browser, "broken", "fail");
+    run_json(&browser, &json!({ "text": "a" }));
+    failure(&browser);
+    assert_eq!(browser.run("return window.ran ?? null"), Value::Null);
+    let mut said = browser.console();
+    said.retain(|message| !message.contains("/schemas"));
+    assert_eq!(said, Vec::<String>::new());
     assert!(dev.stop("INT").success());
 }
 

@@ -1,6 +1,7 @@
 // What the page shows, and what it does. `index.html` has its parts; the other files come before this one.
 
-const MODES = ["values", "updates", "messages-tuple", "debug"];
+// The checkpoints of `debug` have the values; LangGraph.js 1.4 breaks runs that stream both with those of subgraphs.
+const MODES = ["messages-tuple", "debug"];
 const THREADS = 50;
 const MESSAGES = 100;
 /** Bytes of history that are asked for at once: each step has the whole state. */
@@ -99,7 +100,9 @@ async function choose(assistant) {
   $("mode-label").hidden = true;
   page.isReady = false;
   progress();
-  const schemasOf = ask("GET", `${own}/schemas`).catch(passing({}));
+  // Its compiler is given up after half a minute, and is quicker the next time.
+  const readSchemas = (left) => ask("GET", `${own}/schemas`).catch((error) => (error.status === 500 && left ? readSchemas(left - 1) : Promise.reject(error)));
+  const schemasOf = readSchemas(1).catch(passing({}));
   const simpler = (error) => (error.status ? ask("GET", `${own}/graph`).catch(passing({})) : passing({})(error));
   const graph = await ask("GET", `${own}/graph?xray=true`).catch(simpler);
   if (assistant !== page.assistant) return undefined;
@@ -251,8 +254,13 @@ function showSteps() {
   $("steps-none").hidden = page.history.length > 0 || $("live").children.length > 0;
   if (!page.history.length) $("steps-more").hidden = true;
   const known = new Map(page.history.map((state) => [idOf(state), state]));
+  // What is shown of a step, and opened, stays as it is unless the step has changed.
+  const shown = new Map([...$("steps").children].map((item) => [item.key, item]));
+  const opened = new Set([...$("steps").querySelectorAll(":scope > li > details[open]")].map(({ parentElement }) => parentElement.dataset.step));
   $("steps").replaceChildren(...page.history.map((state) => {
     const before = known.get(parentOf(state));
+    const key = JSON.stringify([idOf(state), idOf(before), state.next, state.tasks]);
+    if (shown.has(key)) return shown.get(key);
     const source = state.metadata?.source;
     const names = source === "input" || source === "update" || source === "fork" ? source : [...new Set(before?.next ?? [])].map(labelOf).join(", ") || "step";
     const changed = changes(state.values, before?.values);
@@ -271,7 +279,8 @@ function showSteps() {
         isRest ? element("p", { className: "quiet", textContent: `next: ${state.next.join(", ")}` }) : null,
         element("p", { className: "bar" }, button("Go back to here", () => goBack(state)), isRest ? button("Run on from here", () => (goBack(state), attempt(() => run({ input: null })))) : null)));
     };
-    const item = element("li", {}, details);
+    details.open = opened.has(idOf(state));
+    const item = element("li", { key }, details);
     item.dataset.step = idOf(state);
     return item;
   }));
@@ -357,10 +366,10 @@ function take(run, name, data) {
   const groups = spaces.map((space) => space.split(":")[0]);
   if (event === "metadata") run.id = data.run_id;
   else if (event === "error") run.failure = typeof data === "object" ? data : { message: String(data) };
-  else if (event === "values" && !spaces.length) {
-    page.values = data;
+  else if (event === "debug" && data?.type === "checkpoint" && !spaces.length && data.payload.metadata?.source !== "input") {
+    page.values = data.payload.values;
     page.live.delete("sent");
-    for (const { id } of data?.messages ?? []) page.live.delete(id);
+    for (const { id } of page.values?.messages ?? []) page.live.delete(id);
     $("outcome").replaceChildren(...stateCard());
   } else if (event === "messages") token(data);
   else if (event === "debug" && data?.type === "task") nodeStarts(run, groups, data);
@@ -371,7 +380,8 @@ function take(run, name, data) {
 function token([message, metadata] = []) {
   if (!message?.id || !/^(ai|tool)/i.test(message.type)) return;
   const known = page.live.get(message.id);
-  const isPart = /Chunk$/.test(message.type);
+  // LangGraph.js has no name of its own for the type of a part.
+  const isPart = /Chunk$/.test(message.type) || message.tool_call_chunks !== undefined;
   const content = isPart && known ? known.content + textOf(message) : textOf(message);
   page.live.set(message.id, { ...message, content, node: metadata?.langgraph_node, tool_calls: isPart ? known?.tool_calls : message.tool_calls });
 }

@@ -115,6 +115,9 @@ fn check_exceptions(context: &mut Context<'_>, place: &Place, directory: &str, t
         start += line.len();
         let Some(pattern) = secret_exception(line) else { continue };
         let path = paths::join(directory, &pattern);
+        if context.files.text(&path).is_some_and(|text| is_certificate(&text)) {
+            continue;
+        }
         if pattern.contains(['*', '?']) || context.files.kind(&path).is_some() {
             let written_line = line.trim();
             let at = at + line.find(written_line).unwrap_or_default();
@@ -126,6 +129,12 @@ fn check_exceptions(context: &mut Context<'_>, place: &Place, directory: &str, t
             );
         }
     }
+}
+
+/// Whether a PEM file has certificates and nothing else: they are public.
+fn is_certificate(text: &str) -> bool {
+    let mut blocks = text.lines().filter_map(|line| line.trim().strip_prefix("-----BEGIN ")).peekable();
+    blocks.peek().is_some() && blocks.all(|block| block == "CERTIFICATE-----")
 }
 
 fn ignore_directories(context: &Context<'_>, needed: &[(Place, String)]) -> Vec<(Place, String)> {

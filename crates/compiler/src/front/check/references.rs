@@ -147,7 +147,10 @@ fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnost
     }
     let diagnostic = Diagnostic::new(&REFERENCE_NOT_FOUND, place, message);
     let Some(near) = near.map(|near| written(&near)) else {
-        return Some(diagnostic.help("write a path relative to the directory of the configuration"));
+        return Some(
+            diagnostic
+                .help("create it, or write another path relative to the directory of the configuration"),
+        );
     };
     Some(diagnostic.help(format!("did you mean `{near}`?")).likely_fix(Edit::Replace(near)))
 }

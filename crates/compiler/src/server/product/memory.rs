@@ -29,9 +29,12 @@ pub static MEMORY: Product = Product {
     }),
     state: State::Directory { volume: "agent-state", path: "/data" },
     keys: &[],
-    refused: &[Refusal {
-        pointer: "/checkpointer/backend",
-        values: &["docdb", "mongo"],
-        why: "it keeps checkpoints with its own state",
-    }],
+    refused: &[
+        Refusal {
+            pointer: "/checkpointer/backend",
+            values: &["docdb", "mongo"],
+            why: "it keeps checkpoints with its own state",
+        },
+        Refusal { pointer: "/checkpointer/ttl", values: &[], why: "it removes no threads" },
+    ],
 };

@@ -4,7 +4,8 @@ use super::{loading, within};
 use crate::diagnostic::{Diagnostic, Edit, Fix, Rule, rule};
 use crate::front::check::{Context, written};
 use crate::front::reference::Located;
-use crate::manifests::symbols::{Definition, Module};
+use crate::manifests::symbols::values::{self, Item, Value};
+use crate::manifests::symbols::{Definition, Language, Module};
 use crate::words::{listed, similar};
 
 /// The most names that a help lists.
@@ -37,14 +38,27 @@ pub(super) fn check(
                 Diagnostic::new(&UNDEFINED_NAME, place, format!("`{shown}` does not define `{name}`"));
             let others = names.iter().map(String::as_str);
             let near = similar(name, module.own_names().chain(others));
+            let graph = near.is_none().then(|| compiled_graph(&module, located, path)).flatten();
+            let near = near.or(graph.as_deref());
             let fix = near.map(|near| Fix::likely(diagnostic.place.clone(), Edit::Replace(near.to_owned())));
             Some(diagnostic.fix(fix).help(match near {
+                Some(near) if graph.is_some() => format!("did you mean `{near}`, the compiled graph?"),
                 Some(near) => format!("did you mean `{near}`?"),
                 None if name == "default" => "add `export default`, or name one of its exports".to_owned(),
                 None => defined(&module, located),
             }))
         }
     }
+}
+
+/// The only name of the file that holds a compiled graph, if a graph is meant.
+fn compiled_graph(module: &Module, located: &Located, path: &str) -> Option<String> {
+    let language = Language::of(path).filter(|_| located.key.pointer.starts_with("/graphs/"))?;
+    let values = values::read(language, module.text()).ok()?;
+    let is_graph =
+        |item: &&Item| item.value == Value::Graph && !item.is_factory && !item.name.starts_with('_');
+    let mut graphs = values.items.iter().filter(is_graph);
+    graphs.next().filter(|_| graphs.next().is_none()).map(|item| item.name.clone())
 }
 
 /// The names that the file itself defines; among many, the usual one for the key and the last ones.
