@@ -24,18 +24,28 @@ pub struct Newest {
 
 /// The version of `package` for the project's own package; none if it is not certain.
 pub fn newest(package: &str, installation: &Installation, files: &Tree) -> Option<Newest> {
-    let locked = installation.locks.iter().find_map(|file| {
-        let text = files.text(file)?;
-        let versions = locked(package, &text);
-        let text = versions.first().filter(|_| versions.len() == 1)?;
-        Some(Newest { version: version(text)?, text: text.clone(), file: file.clone() })
-    });
-    locked.or_else(|| {
+    let all = installation.locks.iter().find_map(|file| locked_newest(package, file, files));
+    let required = || {
         let manifest = package_json::find(&installation.home, files)?.ok()?;
         let (_, range) = manifest.requirements().find(|(name, _)| *name == package)?;
         let file = paths::join(&installation.home, package_json::NAME);
         Some(Newest { version: newest_of(range)?, text: range.to_owned(), file })
-    })
+    };
+    match all {
+        Some((newest, true)) => Some(newest),
+        // The project has one of those.
+        Some((newest, false)) => required().into_iter().chain([newest]).min_by_key(|it| it.version),
+        None => required(),
+    }
+}
+
+/// The newest version of `package` in a lock file, and whether it is the only one.
+fn locked_newest(package: &str, file: &str, files: &Tree) -> Option<(Newest, bool)> {
+    let versions = locked(package, &files.text(file)?);
+    let is_only = versions.len() == 1;
+    let versions = versions.into_iter().map(|text| Some((version(&text)?, text)));
+    let (version, text) = versions.collect::<Option<Vec<_>>>()?.into_iter().max()?;
+    Some((Newest { version, text, file: file.to_owned() }, is_only))
 }
 
 /// The versions of `package` in the text of any lock file.

@@ -34,13 +34,13 @@ pub(super) enum Installed {
 impl Installed {
     /// Whether `module` certainly is not installed.
     pub(super) fn lacks(&self, module: &str) -> bool {
+        // Whatever has the name of the module may bring it, or require what does.
+        let name = normalized_name(module);
         match self {
+            Self::Locked(names, _) | Self::Listed(names, _) if names.contains(&*name) => false,
             Self::Locked(names, others) => match import_names::distributions(module) {
                 Some(all) => is_absent(&all, names),
-                None => {
-                    brings(others, module)
-                        && !names.iter().any(|name| name.contains(&*normalized_name(module)))
-                }
+                None => brings(others, &name) && !names.iter().any(|it| it.contains(&*name)),
             },
             Self::Listed(names, all_known) => {
                 import_names::integration(module, *all_known).is_some_and(|all| is_absent(&all, names))
@@ -62,12 +62,11 @@ impl Installed {
     }
 }
 
-/// Whether one of these distributions brings `module`, by its name: `python-slugify` and the like bring `slugify`.
-fn brings(distributions: &BTreeSet<String>, module: &str) -> bool {
-    let name = normalized_name(module);
-    [format!("python-{name}"), format!("{name}-python"), format!("py{name}"), name]
-        .iter()
-        .any(|name| distributions.contains(name))
+/// Whether one of these distributions brings the module with this normalised name: `python-slugify` and the like bring
+/// `slugify`.
+fn brings(distributions: &BTreeSet<String>, name: &str) -> bool {
+    let names = [format!("python-{name}"), format!("{name}-python"), format!("py{name}"), name.to_owned()];
+    names.iter().any(|name| distributions.contains(name))
 }
 
 fn is_absent(distributions: &[String], names: &BTreeSet<String>) -> bool {

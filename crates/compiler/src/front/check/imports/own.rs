@@ -91,13 +91,33 @@ impl<'a> OwnModules<'a> {
         if let Some(file) = modules::resolve_only(context, &import.module) {
             return self.names(context, &file, import);
         }
-        let missing = modules::resolve(context, &import.module).is_none();
-        let modules::Missing { parent, package, part } =
-            modules::missing(context, &import.module).filter(|_| missing)?;
+        if modules::resolve(context, &import.module).is_some() {
+            return None;
+        }
+        let Some(modules::Missing { parent, package, part }) = modules::missing(context, &import.module)
+        else {
+            return self.in_namespace(context, import);
+        };
         // Another directory with the same name may have the module.
         modules::resolve_only(context, &package)?;
         let is_package = !parent.ends_with(".py");
         self.module(context, &parent, &part).filter(|_| is_package)
+    }
+
+    /// The part that a directory with the name of the project lacks, though it is no package itself. Of other names, other
+    /// distributions may have parts.
+    fn in_namespace(&self, context: &Context<'_>, import: &Import) -> Option<Absent> {
+        let (first, rest) = import.module.split_once('.')?;
+        let part = rest.split('.').next()?;
+        let directories = context.directories().into_iter();
+        let mut names = directories.filter_map(|local| local.distribution_name(context.files));
+        let is_own = names.any(|name| normalized_name(&name) == normalized_name(first));
+        let is_required = self.requirements.iter().any(|it| it.contains(&*normalized_name(part)));
+        let directories = modules::roots(context).into_iter().map(|root| paths::join(&root, first));
+        let directories: BTreeSet<String> = directories.filter(|it| context.files.is_directory(it)).collect();
+        let directory = directories.first().filter(|_| is_own && !is_required && directories.len() == 1)?;
+        let is_package = context.files.is_file(&paths::join(directory, "__init__.py"));
+        if is_package { None } else { self.module(context, directory, part) }
     }
 
     fn relative(&self, context: &mut Context<'_>, path: &str, import: &Import) -> Option<Absent> {
@@ -113,6 +133,9 @@ impl<'a> OwnModules<'a> {
                 (true, false) if parts.peek().is_none() => return self.names(context, &file, import),
                 (true, false) => return None,
                 (false, true) => directory = below,
+                (false, false) if !context.files.is_file(&paths::join(&directory, "__init__.py")) => {
+                    return None;
+                }
                 (false, false) => return self.module(context, &directory, part),
             }
         }
@@ -147,7 +170,8 @@ impl<'a> OwnModules<'a> {
 
     /// The module `part` that the package in `directory` lacks.
     fn module(&self, context: &Context<'_>, directory: &str, part: &str) -> Option<Absent> {
-        let init = context.files.text(&paths::normalize(&paths::join(directory, "__init__.py")))?;
+        let init = context.files.text(&paths::normalize(&paths::join(directory, "__init__.py")));
+        let init = init.unwrap_or_default();
         let has_entry = || modules::has_entry(context, directory, part);
         if modules::is_dynamic(&init) || has_entry() || self.may_be_made(part) {
             return None;

@@ -57,8 +57,8 @@ fn passed_on(export: &ExportEntry<'_>) -> Option<String> {
     }
 }
 
-/// Whether the text certainly uses `name` as a value after `start`: it calls it, or makes an instance of it. Whatever else
-/// may be a type.
+/// Whether the text certainly uses `name` as a value after `start`: it calls it, makes an instance of it, or writes a template
+/// for it. Whatever else may be a type.
 fn is_value(text: &str, start: usize, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let text = text.get(start..).unwrap_or_default();
@@ -66,6 +66,6 @@ fn is_value(text: &str, start: usize, name: &str) -> bool {
         let (before, after) = (&text[..at], &text[at + name.len()..]);
         let is_whole = !before.ends_with(|c| is_part(c) || c == '.') && !after.starts_with(is_part);
         let member = after.strip_prefix('.').map_or(after, |member| member.trim_start_matches(is_part));
-        is_whole && (member.starts_with('(') || before.trim_end().ends_with(" new"))
+        is_whole && (member.starts_with(['(', '`']) || before.trim_end().ends_with(" new"))
     })
 }
