@@ -40,7 +40,15 @@ const FILES: &[(&str, &str)] = &[
     (".gitignore", "*.log\n!/docs/**/[a-z]?.md\n"),
     ("agent.cjs", "const graph = {};\nmodule.exports = { graph };\nexports.other = graph;\n"),
     ("agent.py", "from app import x as y\n\n\n@y\ndef make(): ...\n\n\ngraph: object = make()\n"),
-    ("agent.ts", "import { x } from './x';\nexport const graph: object = x`a${1}`;\nexport default graph;\n"),
+    (
+        "agent.ts",
+        "import { x } from './x';\nimport { y } from '@/x';\nexport const graph: object = x`a${y(1)}`;\nexport default graph;\n",
+    ),
+    ("x.ts", "export const x = String.raw;\nexport const y = Number;\n"),
+    (
+        "tsconfig.json",
+        "{\n  // names\n  \"compilerOptions\": { \"baseUrl\": \".\", \"paths\": { \"@/*\": [\"./*\"], }, /* more */ },\n}\n",
+    ),
     (
         "app/pyproject.toml",
         "[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n\n[project]\nname = 'app'\n\
