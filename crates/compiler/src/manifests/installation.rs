@@ -310,9 +310,8 @@ impl Packages {
 
     /// Whether a TypeScript configuration of the project may lead imports of a package to other files, by `paths`.
     fn is_mapped(&self, name: &str, files: &Tree) -> bool {
-        let aliases = [&self.home, &self.root].into_iter().filter_map(|it| tsconfig::find(it, files));
-        let mut targets = aliases.map(|it| it.as_ref().as_ref().map(|it| it.targets(name)));
-        targets.any(|it| it.is_none_or(|it| !it.is_empty()))
+        let mut aliases = [&self.home, &self.root].into_iter().filter_map(|it| tsconfig::find(it, files));
+        aliases.any(|it| it.is_open || !it.targets(name).is_empty())
     }
 
     /// Whether a version of a package in `directory` is a local file, or a directory whose manifest is not copied.

@@ -2,7 +2,7 @@
 //! does. `data/standard-names.txt`, `data/library-names.txt` and `data/library-modules.txt` say so, written by the scripts
 //! beside them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use super::symbols::Import;
@@ -64,12 +64,9 @@ pub fn missing_in_library(import: &Import) -> Option<Removed> {
 }
 
 /// The modules of the libraries, each with its names; a `-` is before one that it only imports, and `*` is any.
-static MODULES: LazyLock<HashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
+static MODULES: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| {
     let lines = include_str!("../../data/library-modules.txt").lines().filter(|line| !line.starts_with('#'));
-    lines
-        .filter_map(|line| line.split_once(' '))
-        .map(|(module, names)| (module, names.split(' ').collect()))
-        .collect()
+    lines.filter_map(|line| line.split_once(' ')).collect()
 });
 
 /// A name that a module of a library never had.
@@ -84,20 +81,17 @@ pub struct Mistaken {
 /// newer than the file may have any other name.
 pub fn mistaken_in_library(import: &Import) -> Option<Mistaken> {
     let module = import.module.as_str();
-    let names: &[&str] = match MODULES.get(module) {
-        Some(names) => names,
-        // Distributions share this package, which has nothing but modules.
-        None => MODULES
-            .keys()
-            .any(|it| it.strip_prefix(module).is_some_and(|rest| rest.starts_with('.')))
-            .then_some(&[])?,
-    };
-    let has = |name: &str| names.iter().any(|it| *it == "*" || it.trim_start_matches('-') == name);
-    let is_module = |name: &str| MODULES.contains_key(&*format!("{module}.{name}"));
+    let below = format!("{module}.");
+    let is_shared = || MODULES.range(&*below..).next().is_some_and(|(it, _)| it.starts_with(&below));
+    // Distributions share a package that has nothing but modules.
+    let names = MODULES.get(module).copied().or_else(|| is_shared().then_some(""))?;
+    let names = || names.split(' ');
+    let has = |name: &str| names().any(|it| it == "*" || it.trim_start_matches('-') == name);
+    let is_module = |name: &str| MODULES.contains_key(&*format!("{below}{name}"));
     // The file has no names of two letters, nor those with an underscore.
     let is_listed = |name: &&String| name.len() > 2 && !name.starts_with('_');
     import.names.iter().filter(is_listed).filter(|name| !has(name) && !is_module(name)).find_map(|name| {
-        let own = names.iter().copied().filter(|it| !it.starts_with('-'));
+        let own = names().filter(|it| !it.starts_with('-'));
         let meant = home(name, import.first()).map(Err).or_else(|| similar(name, own).map(Ok))?;
         Some(Mistaken { name: name.clone(), meant })
     })
@@ -105,7 +99,8 @@ pub fn mistaken_in_library(import: &Import) -> Option<Mistaken> {
 
 /// The module with the shortest name that has `name` itself, of `package` if one does.
 fn home(name: &str, package: &str) -> Option<&'static str> {
-    let homes = MODULES.iter().filter(|(_, names)| names.contains(&name)).map(|(module, _)| *module);
+    let homes =
+        MODULES.iter().filter(|(_, names)| names.split(' ').any(|it| it == name)).map(|(module, _)| *module);
     let is_far = |module: &str| module.split('.').next() != Some(package);
     homes.min_by_key(|module| (is_far(module), module.matches('.').count(), module.len(), *module))
 }

@@ -20,6 +20,8 @@ const MAX_EXTENDED: usize = 8;
 pub struct Aliases {
     /// The directory in which all modules are looked for, beside the packages.
     pub base: Option<String>,
+    /// Whether there may be others: a file that this one extends is not known, or it cannot be read.
+    pub is_open: bool,
     /// Patterns of names, with those of the files. A `*` stands for the same part in both.
     patterns: Vec<(String, Vec<String>)>,
 }
@@ -37,17 +39,18 @@ impl Aliases {
         files.iter().map(|file| paths::normalize(&file.replacen('*', part, 1))).collect()
     }
 
-    /// Whether a pattern holds for all modules.
-    pub fn has_any(&self) -> bool {
-        self.patterns.iter().any(|(pattern, _)| pattern == "*")
+    /// Whether any name may be an alias.
+    pub fn may_have_any(&self) -> bool {
+        self.is_open || self.patterns.iter().any(|(pattern, _)| pattern == "*")
     }
 }
 
-/// Reads those of `directory`, if it has such a file; `None` within if they are not certain.
-pub fn find(directory: &str, files: &Tree) -> Option<Rc<Option<Aliases>>> {
+/// Reads those of `directory`, if it has such a file.
+pub fn find(directory: &str, files: &Tree) -> Option<Rc<Aliases>> {
     let mut paths = NAMES.iter().map(|name| paths::join(directory, name));
     let path = paths.find(|path| files.is_file(path))?;
-    Some(files.parsed(&path, || aliases(&path, files, MAX_EXTENDED)))
+    let open = || Aliases { is_open: true, ..Aliases::default() };
+    Some(files.parsed(&path, || aliases(&path, files, MAX_EXTENDED).unwrap_or_else(open)))
 }
 
 fn aliases(path: &str, files: &Tree, left: usize) -> Option<Aliases> {
@@ -134,7 +137,7 @@ mod tests {
         let pattern = |pattern: &str, file: &str| (pattern.to_owned(), vec![file.to_owned()]);
         let patterns =
             vec![pattern("@/*", "./src/*"), pattern("@/lib/*", "./lib/*"), pattern("own", "./own/index")];
-        let aliases = Aliases { base: None, patterns };
+        let aliases = Aliases { patterns, ..Aliases::default() };
         assert_eq!(aliases.targets("@/a/b"), ["src/a/b"]);
         assert_eq!(aliases.targets("@/lib/b"), ["lib/b"]);
         assert_eq!(aliases.targets("own"), ["own/index"]);

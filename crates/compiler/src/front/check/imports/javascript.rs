@@ -102,14 +102,16 @@ fn resolve_alias(
     path: &str,
     module: &str,
 ) -> Option<Target> {
-    let all: Vec<Rc<Option<Aliases>>> = aliases(context, installation, path).collect();
-    let all: Vec<&Aliases> = all.iter().map(|it| it.as_ref().as_ref()).collect::<Option<_>>()?;
+    let all: Vec<Rc<Aliases>> = aliases(context, installation, path).collect();
+    if all.iter().any(|it| it.is_open) {
+        return None;
+    }
     let named: Vec<String> = all.iter().flat_map(|aliases| aliases.targets(module)).collect();
     let below_base = all.iter().filter_map(|it| Some(paths::join(it.base.as_ref()?, module)));
     if let Some(file) = named.iter().cloned().chain(below_base).find_map(|it| existing(context, &it)) {
         return Some(Target::Found(file));
     }
-    let may_be_package = all.iter().any(|it| it.has_any())
+    let may_be_package = all.iter().any(|it| it.may_have_any())
         || package(module).is_none_or(|name| is_declared(context, installation, path, name));
     let is_certain = |target: &String| !target.starts_with("..") && !target.contains("node_modules");
     named.into_iter().next().filter(|it| !may_be_package && is_certain(it)).map(Target::Missing)
@@ -127,12 +129,12 @@ fn existing(context: &Context<'_>, target: &str) -> Option<String> {
     candidates.find(|file| context.files.is_file(file))
 }
 
-/// The aliases that may hold in the file at `path`; `None` for those that are not certain.
+/// The aliases that may hold in the file at `path`.
 fn aliases<'a>(
     context: &'a Context<'_>,
     installation: &'a Installation,
     path: &'a str,
-) -> impl Iterator<Item = Rc<Option<Aliases>>> + 'a {
+) -> impl Iterator<Item = Rc<Aliases>> + 'a {
     around(installation, path).filter_map(|directory| tsconfig::find(directory, context.files))
 }
 
@@ -293,8 +295,8 @@ fn is_declared(context: &Context<'_>, installation: &Installation, path: &str, n
 
 /// Whether a tsconfig.json around the file may give a name another meaning.
 fn may_be_alias(context: &Context<'_>, installation: &Installation, path: &str, module: &str) -> bool {
-    let is_open = |it: &Aliases| it.has_any() || it.base.is_some() || !it.targets(module).is_empty();
-    aliases(context, installation, path).any(|it| it.as_ref().as_ref().is_none_or(is_open))
+    let may_have = |it: Rc<Aliases>| it.may_have_any() || it.base.is_some() || !it.targets(module).is_empty();
+    aliases(context, installation, path).any(may_have)
 }
 
 /// Whether another package may bring it: the lock file has it, or it is one that many bring.

@@ -19,8 +19,8 @@ pub(super) fn check(
     is_alone: impl FnOnce(&str) -> bool,
 ) -> Option<Diagnostic> {
     let Reached { located, path, module, .. } = reached;
-    let found = in_python(context, import, is_alone).or_else(|| in_library(context, import));
-    let (missing, help) = found.or_else(|| mistaken(context, import))?;
+    let of_library = || removed(import).or_else(|| mistaken(import)).filter(|_| has_libraries(context));
+    let (missing, help) = in_python(context, import, is_alone).or_else(of_library)?;
     let message = format!("`{}` imports {missing}", written(path));
     let place = imported_here(path, module, import);
     Some(Diagnostic::new(&UNAVAILABLE_IMPORT, within(located), message).mistake(place).help(help))
@@ -49,12 +49,9 @@ fn in_python(
     })
 }
 
-/// The same for a name that a library had. Another check reports versions of the libraries that the server does not take.
-fn in_library(context: &Context<'_>, import: &Import) -> Option<(String, String)> {
+/// The same for a name that a library had.
+fn removed(import: &Import) -> Option<(String, String)> {
     let Removed { name, version, home } = known_names::missing_in_library(import)?;
-    if !context.config.has_newest_server() || has_older(context) {
-        return None;
-    }
     let library = name.split('.').next().unwrap_or_default();
     let last = name.rsplit('.').next().unwrap_or_default();
     let message = format!("{}, which `{library}` has up to {version} only", shown(&name));
@@ -69,11 +66,8 @@ fn in_library(context: &Context<'_>, import: &Import) -> Option<(String, String)
 }
 
 /// The same for a name that a module of a library never had.
-fn mistaken(context: &Context<'_>, import: &Import) -> Option<(String, String)> {
+fn mistaken(import: &Import) -> Option<(String, String)> {
     let Mistaken { name, meant } = known_names::mistaken_in_library(import)?;
-    if !context.config.has_newest_server() || has_older(context) {
-        return None;
-    }
     let message = format!("`{name}` of `{}`, which does not have it", import.module);
     let help = match meant {
         Ok(near) => format!("did you mean `{near}`?"),
@@ -88,6 +82,11 @@ fn shown(name: &str) -> String {
         Some((module, name)) => format!("`{name}` of `{module}`"),
         None => format!("`{name}`"),
     }
+}
+
+/// Whether the libraries are those that the server takes. Another check reports others.
+fn has_libraries(context: &Context<'_>) -> bool {
+    context.config.has_newest_server() && !has_older(context)
 }
 
 /// Whether the project asks for a library in a version that does not count, or may do so.

@@ -79,11 +79,15 @@ pub(super) fn check_factory(
     let module = context.module(path)?;
     let (parameters, span) = module.parameters(name)?;
     let (why, help) = match located.key.pointer {
-        "/graphs/*" | "/graphs/*/path" if paths::is_javascript(path) => (
-            Some("needs more arguments than the configuration of the run")
-                .filter(|_| parameters.iter().skip(1).any(|it| !it.is_filled))?,
-            "take the configuration alone, and read everything else in the function",
-        ),
+        "/graphs/*" | "/graphs/*/path" if paths::is_javascript(path) => {
+            if parameters.iter().skip(1).all(|it| it.is_filled) {
+                return None;
+            }
+            (
+                "needs more arguments than the configuration of the run",
+                "take the configuration alone, and read everything else in the function",
+            )
+        }
         "/graphs/*" | "/graphs/*/path" => (
             unfilled(parameters)?,
             "take at most a `RunnableConfig` and a `ServerRuntime`, and read everything else in the function",
